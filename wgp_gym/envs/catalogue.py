@@ -1,0 +1,33 @@
+"""The tasks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from wgp_gym.envs.synthetic import SyntheticTask
+from wgp_gym.envs.table import stock_task, table_task
+from wgp_gym.envs.task import Task
+from wgp_gym.validation import check_choice
+
+__all__ = ["TASKS", "make_task"]
+
+TASKS: dict[str, Callable[..., Task]] = {
+    "abrupt": partial(SyntheticTask, "jumps"),
+    "slow": partial(SyntheticTask, "straight_lines"),
+    "stationary": partial(SyntheticTask, "constant"),
+    "stock": stock_task,
+    "table": table_task,
+}
+
+
+def make_task(task: str | Task, **parameters: Any) -> Task:
+    """Return the task that is named, with its parameters; a `Task` is returned as it is.
+
+    Raises:
+        ValueError: If there is no such task, or a parameter is out of its range.
+    """
+    if isinstance(task, Task):
+        return task
+    return TASKS[check_choice("task", task, "the environment", TASKS)](**parameters)

@@ -1,0 +1,91 @@
+"""The maximum of a function over the decision set: the reference that regret is measured from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter
+
+from wgp_gym.kernels import Array
+from wgp_gym.rkhs import DomainKernel, Functions
+
+__all__ = ["BoxSearch", "Search", "search_points"]
+
+Search = Callable[[Functions], tuple[Array, Array | NDArray[np.intp]]]
+"""From K functions: their maxima, `(K,)`, and where these are, `(K,)` arms or `(K, d)` points."""
+
+SMALLEST_STEP = 1e-8  # where f is smooth, a value is then right to about its square
+
+
+def search_points(functions: Functions) -> tuple[Array, NDArray[np.intp]]:
+    """Find the maxima over a finite domain. See `Search`."""
+    best = functions.values.argmax(axis=1)
+    return functions.values[np.arange(len(best)), best], best
+
+
+class BoxSearch:
+    """Find the maxima over the box [0, 1]^d: a grid first, then a compass search from its peaks.
+
+    No point differs from its nearest grid point by more than ||f|| sqrt(2 - 2 k), k the kernel
+    between them, so every grid peak that is lower than the best by more than that is left out.
+
+    Args:
+        domain_kernel: The kernel on the grid.
+        points_per_dim: The grid's points along each of the d dimensions.
+    """
+
+    def __init__(self, domain_kernel: DomainKernel, points_per_dim: int) -> None:
+        self.kernel = domain_kernel.kernel
+        self.grid = domain_kernel.domain
+        self.shape = (points_per_dim,) * self.grid.shape[1]
+        self.spacing = 1.0 / max(points_per_dim - 1, 1)
+        self.gap = self._distance(np.full((1, self.grid.shape[1]), self.spacing / 2))
+
+    def _distance(self, x: Array) -> float:
+        """Return the RKHS distance of k(., 0) and k(., x), the most that ||f|| = 1 can differ."""
+        k, zero = self.kernel, np.zeros_like(x)
+        square = k(x, x) - 2 * k(zero, x) + k(zero, zero)
+        return float(np.sqrt(max(square[0, 0], 0.0)))
+
+    def __call__(self, functions: Functions) -> tuple[Array, Array]:
+        """Find the maxima. See `Search`."""
+        centres = self.grid[functions.centres]
+        rows, peaks = self._peaks(functions)
+        value, point = self._climb(functions.coefficients[rows], centres, self.grid[peaks])
+        order = np.lexsort((-value, rows))
+        first = order[np.unique(rows[order], return_index=True)[1]]
+        return value[first], point[first]
+
+    def _peaks(self, functions: Functions) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the pairs (function, grid point) worth climbing from."""
+        values = functions.values
+        lattice = values.reshape(-1, *self.shape)
+        neighbours = maximum_filter(lattice, size=(1,) + (3,) * len(self.shape), mode="nearest")
+        slack = np.sqrt(functions.squared_norms()) * self.gap
+        high = values >= (values.max(axis=1) - slack)[:, None]
+        rows, peaks = np.nonzero((lattice == neighbours).reshape(values.shape) & high)
+        return rows, peaks
+
+    def _climb(self, coefficients: Array, centres: Array, start: Array) -> tuple[Array, Array]:
+        """Move each start `(P, d)` uphill on its own function until no small step helps."""
+
+        def values(points: Array) -> Array:
+            total: Array = np.sum(coefficients * self.kernel(points[:, None], centres)[:, 0], 1)
+            return total
+
+        point, best = start.copy(), values(start)
+        step = np.full(len(start), self.spacing / 2)
+        directions = np.concatenate([np.eye(start.shape[1]), -np.eye(start.shape[1])])
+        while (step > SMALLEST_STEP).any():
+            trials = [np.clip(point + step[:, None] * way, 0.0, 1.0) for way in directions]
+            found = np.stack([values(trial) for trial in trials])
+            way = found.argmax(axis=0)
+            rows = np.arange(len(point))
+            better = found[way, rows] > best
+            point[better] = np.stack(trials)[way, rows][better]
+            best[better] = found[way, rows][better]
+            step[~better] /= 2
+        point = point.astype(np.float32).astype(float)  # an action that can be played
+        return values(point), point

@@ -1,0 +1,175 @@
+"""A scorer's view of a moment: f_t, its optimum, and the arms played so far with their rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.kernels import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from wgp_gym.envs.dynamics import Dynamics
+
+__all__ = ["RENDER_MODES", "View", "render", "view"]
+
+RENDER_MODES = ("rgb_array", "ansi")
+TEXT_WIDTH, TEXT_HEIGHT = 80, 12
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind-safe set
+RECENT = 30  # plays after which a dot has faded to its faintest
+
+
+@dataclass(frozen=True)
+class View:
+    """What a picture shows, of one episode.
+
+    Attributes:
+        t: Steps played.
+        horizon: T.
+        domain: The arms' places, `(n, d)`.
+        names: The arms' names, or None where they have coordinates.
+        rewards: The function that the next action meets, on the domain, `(n,)`.
+        best: Where it is largest, `(d,)`.
+        played: The places played so far, `(t, d)`.
+        paid: Their rewards, `(t,)`.
+        cumulative_regret: The regret up to now.
+    """
+
+    t: int
+    horizon: int
+    domain: Array
+    names: list[str] | None
+    rewards: Array
+    best: Array
+    played: Array
+    paid: Array
+    cumulative_regret: float
+
+
+def view(dynamics: Dynamics, i: int) -> View:
+    """Return the view of episode i of a batch that records its history."""
+    task, history = dynamics.task, dynamics.history or []
+    best = dynamics.optimal_actions()[i]
+    if task.continuous:
+        played = np.array([points[i] for points, _ in history], float).reshape(-1, len(best))
+    else:
+        played = task.domain[[int(arms[i]) for arms, _ in history]]
+    return View(
+        t=dynamics.t,
+        horizon=task.horizon,
+        domain=task.domain,
+        names=task.arm_names,
+        rewards=dynamics.expected_rewards()[i],
+        best=best if task.continuous else task.domain[best],
+        played=played,
+        paid=np.array([paid[i] for _, paid in history]),
+        cumulative_regret=float(dynamics.info()["cumulative_regret"][i]),
+    )
+
+
+def render(seen: View, mode: str) -> Any:
+    """Return a picture `(height, width, 3)` of uint8 for "rgb_array", a text for "ansi"."""
+    return picture(seen) if mode == "rgb_array" else text(seen)
+
+
+def title(seen: View) -> str:
+    """Return the line above a picture."""
+    last = f", last reward {seen.paid[-1]:.2f}" if len(seen.paid) else ""
+    return f"step {seen.t} of {seen.horizon}{last}, regret so far {seen.cumulative_regret:.1f}"
+
+
+def positions(seen: View, points: Array) -> Array:
+    """Return where `points` `(p, d)` stand on one axis: their coordinate, or the nearest arm."""
+    if seen.domain.shape[1] == 1:
+        return points[:, 0]
+    distances = np.sum((points[:, None] - seen.domain) ** 2, axis=2)
+    return distances.argmin(axis=1).astype(float)
+
+
+def picture(seen: View) -> NDArray[np.uint8]:
+    """Draw the view with matplotlib, without its global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), dpi=100, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title(seen))
+    (draw_map if seen.domain.shape[1] == 2 else draw_line)(figure, axes, seen)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.array(canvas.buffer_rgba())[:, :, :3].copy()
+
+
+def fading(seen: View) -> Array:
+    """Return each play's opacity: the newer, the stronger."""
+    age = np.arange(len(seen.paid))[::-1]
+    opacity: Array = np.clip(1 - age / RECENT, 0.15, 1.0)
+    return opacity
+
+
+def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
+    """Draw f_t over one axis, the plays as dots at their rewards."""
+    del figure
+    where = positions(seen, seen.domain)
+    style: dict[str, Any] = {"marker": "o", "linestyle": "none"} if seen.names else {}
+    axes.plot(where, seen.rewards, color=BLUE, linewidth=2, label="$f_t$ now", **style)
+    peak = positions(seen, seen.best[None])
+    axes.plot(peak, seen.rewards.max(), "*", color=ORANGE, markersize=16, label="its optimum")
+    if len(seen.paid):
+        place = positions(seen, seen.played)
+        shades = fading(seen)
+        axes.scatter(place, seen.paid, s=22, c=GREEN, alpha=shades, label="rewards, newest darkest")
+        axes.axvline(place[-1], color=GREEN, linewidth=1, linestyle=":", label="last action")
+    if seen.names:
+        axes.set_xticks(where, seen.names, rotation=90, fontsize=8)
+    axes.set_xlabel("arm" if seen.names or seen.domain.shape[1] > 1 else "x")
+    axes.set_ylabel("reward")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+
+
+def draw_map(figure: Figure, axes: Axes, seen: View) -> None:
+    """Draw f_t as colour over a plane, the plays as dots."""
+    colours = axes.tricontourf(*seen.domain.T, seen.rewards, levels=40)
+    figure.colorbar(colours, label="$f_t$ now")
+    axes.plot(*seen.best, "*", color=ORANGE, markersize=18, label="its optimum")
+    if len(seen.paid):
+        shades = fading(seen)
+        style = {"s": 30, "c": "white", "edgecolors": "black", "label": "actions, newest brightest"}
+        axes.scatter(*seen.played.T, alpha=shades, **style)
+        axes.plot(*seen.played[-1], "kx", markersize=10, label="last action", clip_on=False)
+    axes.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(0, 1), ylim=(0, 1))
+    figure.legend(loc="outside left upper", frameon=False)
+
+
+def text(seen: View) -> str:
+    """Draw the view in characters: `-` is f_t, `*` its optimum, `o` past and `X` last reward."""
+    where = positions(seen, seen.domain)
+    low_x, high_x = where.min(), where.max()
+    heights = np.concatenate([seen.rewards, seen.paid])
+    low_y, high_y = heights.min(), heights.max()
+    canvas = np.full((TEXT_HEIGHT, TEXT_WIDTH), " ")
+
+    def mark(x: Array, y: Array, sign: str) -> None:
+        column = np.rint((x - low_x) / (high_x - low_x) * (TEXT_WIDTH - 1)).astype(int)
+        row = np.rint((high_y - y) / max(high_y - low_y, 1e-300) * (TEXT_HEIGHT - 1)).astype(int)
+        canvas[row, column] = sign
+
+    between = np.linspace(low_x, high_x, TEXT_WIDTH)
+    order = np.argsort(where, kind="stable")
+    if seen.names:
+        mark(where, seen.rewards, "-")
+    else:
+        mark(between, np.interp(between, where[order], seen.rewards[order]), "-")
+    if len(seen.paid):
+        mark(positions(seen, seen.played), seen.paid, "o")
+        mark(positions(seen, seen.played[-1:]), seen.paid[-1:], "X")
+    mark(positions(seen, seen.best[None]), seen.rewards.max(keepdims=True), "*")
+    labels = [f"{high_y:8.2f} |"] + [" " * 8 + " |"] * (TEXT_HEIGHT - 2) + [f"{low_y:8.2f} |"]
+    lines = [label + "".join(row) for label, row in zip(labels, canvas, strict=True)]
+    key = "-: f_t now   *: its optimum   o: rewards so far   X: the last"
+    return "\n".join([title(seen), *lines, " " * 10 + key])

@@ -1,0 +1,157 @@
+"""The environment of one episode at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.envs import rendering
+from wgp_gym.envs.catalogue import make_task
+from wgp_gym.envs.dynamics import Dynamics
+from wgp_gym.envs.spaces import action_space, observation_space
+from wgp_gym.envs.task import Task
+from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import check_choice
+
+__all__ = ["BanditEnv"]
+
+
+class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
+    """A bandit whose reward function lies in an RKHS and drifts within a variation budget.
+
+    ## Description
+    At step t = 1 .. T an action x_t is played and y_t = f_t(x_t) + eps_t is paid, eps_t being
+    Gaussian noise. The functions f_t have RKHS norms of at most B, and their RKHS distances
+    ||f_{t+1} - f_t|| add up to the variation budget B_T ([Deng22] Section 2).
+
+    ## Action Space
+    `Discrete(n)`: the points of the domain D, or the arms of a table. With `continuous=True`
+    `Box(0, 1, (d,))`: any point of the box.
+
+    ## Observation Space
+    `Box(float32, (3 + d,))`: what a learner may know, and no more.
+
+    | index | observation | min | max |
+    |---|---|---|---|
+    | 0 | t / T, steps played over horizon | 0 | 1 |
+    | 1 | whether there is a last action | 0 | 1 |
+    | 2 .. d + 1 | the last action's place in [0, 1]^d | 0 | 1 |
+    | d + 2 | the last reward, clipped | -1e12 | 1e12 |
+
+    ## Reward and Regret
+    The reward is y_t, rounded to single precision. The regret max_x f_t(x) - f_t(x_t) stands in
+    `info`, for the scorer alone.
+
+    ## Starting State
+    Functions and noise are drawn at `reset`, whatever is played later.
+
+    ## Episode Truncation
+    After T steps. A bandit does not end: `terminated` is always False.
+
+    ## Info
+    The same keys after `reset` and `step`: `t`, `expected_reward` f_t(x_t), `optimal_reward`,
+    `optimal_action`, `regret`, `cumulative_regret`, `variation` (RKHS) and `sup_variation` spent
+    up to f_t, `changed` (f_t differs from f_{t-1}). After `reset` the optimum is that of f_1 and
+    the rest is 0 or False.
+
+    ## Arguments
+    Those of the task: see `SyntheticTask`, `stock_task` and `table_task`. `render_mode`:
+    "rgb_array" or "ansi", a scorer's view of f_t, its optimum and the plays so far.
+
+    ## Version History
+    v0: first version.
+
+    Args:
+        task: A name in `wgp_gym.envs.catalogue.TASKS`, or a `Task`.
+        render_mode: None, "rgb_array" or "ansi".
+        **parameters: The parameters of the task that is named.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    metadata = {"render_modes": list(rendering.RENDER_MODES), "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self, task: str | Task, *, render_mode: str | None = None, **parameters: Any
+    ) -> None:
+        self.task = make_task(task, **parameters)
+        if render_mode is not None:
+            check_choice("render_mode", render_mode, "BanditEnv", rendering.RENDER_MODES)
+        self.render_mode = render_mode
+        self.observation_space = observation_space(self.task)
+        self.action_space = action_space(self.task)
+        self._dynamics = Dynamics(self.task, 1, record=render_mode is not None)
+
+    @property
+    def problem(self) -> BanditProblem:
+        """What a learner may know of this episode; before the first reset, of the task."""
+        return self._dynamics.single_problem()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Draw the next episode.
+
+        Args:
+            seed: Starts the generator anew; None goes on with it.
+            options: Not used.
+
+        Returns:
+            The first observation, `(3 + d,)`, and the info.
+        """
+        super().reset(seed=seed)
+        del options
+        self._dynamics.reset([self.np_random])
+        return self._dynamics.observation()[0], self._info()
+
+    def step(
+        self, action: Any
+    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Play an action.
+
+        Args:
+            action: An arm's index, or a point of the box, `(d,)`.
+
+        Returns:
+            The observation `(3 + d,)`, the reward y_t, False, whether this was step T, the info.
+
+        Raises:
+            ValueError: If the action is not in the action space.
+            ResetNeeded: If the episode is over or was never begun.
+        """
+        if self.task.continuous:
+            action = np.asarray(action, np.float32)
+        if not self.action_space.contains(action):
+            raise ValueError(f"The action must be in {self.action_space}. Got {action!r} instead.")
+        self._dynamics.step(np.array([action]))
+        dynamics = self._dynamics
+        reward = float(dynamics.reward[0])
+        return dynamics.observation()[0], reward, False, dynamics.over, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        info = self._dynamics.info()
+        best = info.pop("optimal_action")
+        single = {"t": info.pop("t")} | {key: value.item() for key, value in info.items()}
+        single["optimal_action"] = best[0].copy() if self.task.continuous else best.item()
+        return single
+
+    def expected_rewards(self) -> Array:
+        """Return, on the domain, the function that the next action meets, `(n,)`."""
+        rewards: Array = self._dynamics.expected_rewards()[0]
+        return rewards
+
+    def optimal_action(self) -> Any:
+        """Return where this function is largest: an arm's index, or a point `(d,)`."""
+        best = self._dynamics.optimal_actions()[0]
+        return best.astype(np.float32) if self.task.continuous else int(best)
+
+    def render(self) -> Any:
+        """Return the picture, `(height, width, 3)` of uint8, or the text of this moment."""
+        if self.render_mode is None:
+            return None
+        return rendering.render(rendering.view(self._dynamics, 0), self.render_mode)

@@ -1,0 +1,200 @@
+"""Tasks on tables of times x arms: stock prices, car parks, and any CSV file.
+
+The kernel of a table without coordinates is the empirical covariance of its columns, as
+[Deng22] Section 6 takes it for stocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgp_gym import paths
+from wgp_gym.datasets import read_table
+from wgp_gym.envs.episode import Episode, make_episode, rescale
+from wgp_gym.envs.optimum import search_points
+from wgp_gym.envs.task import Task
+from wgp_gym.kernels import Array, Empirical, make_kernel
+from wgp_gym.rkhs import interpolants
+from wgp_gym.validation import check_choice, check_float, check_int, reject
+
+__all__ = ["TableTask", "stock_task", "table_task"]
+
+KERNELS = ("empirical", "se", "matern", "linear")
+STOCK_REWARDS = ("standardised_price", "price", "return")
+SAFE_EIGENVALUE = 1e-6  # below it, the norms of a table's rows explode
+DEFAULT_NUGGET = 0.01
+
+
+class TableTask(Task):
+    """f_t is row t of a table of rewards; the episode is the same every time but for the noise.
+
+    Args:
+        rewards: The rewards, `(T, n)`.
+        matrix: The kernel matrix of the arms, `(n, n)`, diagonal at most 1.
+        nugget: nu >= 0: the kernel becomes (K + nu I) / (1 + nu). Default 0 where the smallest
+            eigenvalue of K is above 1e-6, else 0.01: rows need not lie in K's RKHS.
+        arm_names: The arms' names.
+        horizon: The number of steps, at most T; default T.
+        noise_std: The standard deviation of the Gaussian noise, >= 0, in units of the reward.
+        norm_bound: The largest RKHS norm B >= 0 to rescale to; None: as it is.
+        variation_budget: The variation B_T >= 0 to rescale to; None: as it is.
+
+    Raises:
+        ValueError: If a parameter is out of its range, or the rows do not lie in the RKHS.
+    """
+
+    def __init__(
+        self,
+        rewards: Array,
+        matrix: Array,
+        *,
+        nugget: float | None = None,
+        arm_names: list[str] | None = None,
+        horizon: int | None = None,
+        noise_std: float = 0.1,
+        norm_bound: float | None = None,
+        variation_budget: float | None = None,
+    ) -> None:
+        length, arms = rewards.shape
+        steps = length if horizon is None else check_int("horizon", horizon, "TableTask", 1, length)
+        kernel = Empirical(with_nugget(matrix, nugget))
+        super().__init__(
+            kernel=kernel,
+            domain=np.linspace(0.0, 1.0, arms)[:, None],
+            path=paths.table(steps),
+            noise_std=noise_std,
+            norm_bound=norm_bound,
+            variation_budget=variation_budget,
+            arm_names=arm_names,
+        )
+        functions = interpolants(rewards[:steps], kernel.matrix)
+        functions = rescale(self.path, functions, self.norm_bound, self.variation_budget)
+        self._episode = make_episode(self.path, functions, search_points, self.norm_bound)
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """Return the table's one episode: there is nothing to draw but the noise."""
+        del rng
+        return self._episode
+
+
+def with_nugget(matrix: Array, nugget: float | None) -> Array:
+    """Return (K + nu I) / (1 + nu).
+
+    Raises:
+        ValueError: If nu is negative, or 0 for a matrix that is singular.
+    """
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if nugget is None:
+        nugget = 0.0 if smallest > SAFE_EIGENVALUE else DEFAULT_NUGGET
+    nugget = check_float("nugget", nugget, "TableTask", 0)
+    if nugget == 0 and smallest < 1e-12:
+        reject("nugget", "TableTask", "above 0 for a singular kernel matrix", nugget)
+    shifted: Array = (matrix + nugget * np.eye(len(matrix))) / (1 + nugget)
+    return shifted
+
+
+def empirical_kernel(sample: Array) -> tuple[Array, float]:
+    """Return the covariance matrix of the columns over its largest variance, and its root.
+
+    Args:
+        sample: Observations of the arms, `(N, n)`, one a row.
+    """
+    centred = sample - sample.mean(axis=0)
+    covariance = centred.T @ centred / len(sample)
+    largest = covariance.diagonal().max()
+    matrix = covariance / largest
+    return (matrix + matrix.T) / 2, float(np.sqrt(largest))
+
+
+def stock_task(
+    *,
+    prices: str = "dow29",
+    reward: str = "standardised_price",
+    kernel_days: int | None = None,
+    **parameters: Any,
+) -> TableTask:
+    """Make the stock task of [Deng22] Section 6: which stock to hold today.
+
+    Kernel and rewards are scaled alike, so that the largest k(x, x) is 1 whatever the unit. With
+    standardised prices the kernel is the correlation matrix of the prices.
+
+    Note: without `kernel_days`, mean, scale and kernel come from the whole table, as the
+    source of the task has it. That looks ahead: a learner could not have known them on day 1.
+
+    Args:
+        prices: "dow29" (embedded), or a CSV file: dates in the first column, then one column
+            per stock.
+        reward: "standardised_price": each stock's price less its mean, over its standard
+            deviation; "price"; or "return": the price over the last day's, less 1.
+        kernel_days: Estimate kernel and scaling on the first so many days only, and start the
+            episode after them.
+        **parameters: `horizon`, `noise_std`, `nugget`, `norm_bound`, `variation_budget`: see
+            `TableTask`.
+
+    Raises:
+        ValueError: If the table or a parameter is faulty; see `read_table` and `TableTask`.
+    """
+    check_choice("reward", reward, "the stock task", STOCK_REWARDS)
+    table = read_table(prices, positive=True)
+    rewards = np.diff(table.values, axis=0) / table.values[:-1]
+    if reward != "return":
+        rewards = table.values
+    known = len(rewards)
+    if kernel_days is not None:
+        kernel_days = check_int("kernel_days", kernel_days, "the stock task", 3, len(table.times))
+        known = kernel_days - (reward == "return")
+        if known >= len(rewards):
+            rule = f"below {len(table.times)}, so that days are left to play"
+            reject("kernel_days", "the stock task", rule, kernel_days)
+    sample = rewards[:known]
+    flat = np.flatnonzero(np.ptp(sample, axis=0) == 0)
+    if flat.size:
+        name = table.names[flat[0]]
+        raise ValueError(f"Column {name!r} is constant over the days that the kernel is made of.")
+    if reward == "standardised_price":
+        rewards = (rewards - sample.mean(axis=0)) / sample.std(axis=0)
+    matrix, scale = empirical_kernel(rewards[:known])
+    played = rewards if kernel_days is None else rewards[known:]
+    return TableTask(played / scale, matrix, arm_names=table.names, **parameters)
+
+
+def table_task(
+    *,
+    table: str = "parking",
+    reward: str = "value",
+    kernel: str = "empirical",
+    lengthscale: float = 0.2,
+    nu: float = 2.5,
+    **parameters: Any,
+) -> TableTask:
+    """Make a task of any table: at step t arm i pays the cell in row t and column i.
+
+    The empirical kernel is the covariance matrix of the columns over its largest entry; the
+    rewards keep the table's unit.
+
+    Args:
+        table: "parking", "dow29" (embedded), or a CSV file: times in the first column, then
+            one column per arm.
+        reward: "value": the cell; "complement": 1 less the cell, as the free share of a car
+            park is of its occupancy.
+        kernel: "empirical", or "se", "matern", "linear" on the arms' places i / (n - 1).
+        lengthscale: The length l > 0 of "se" and "matern".
+        nu: The smoothness of "matern".
+        **parameters: `horizon`, `noise_std`, `nugget`, `norm_bound`, `variation_budget`: see
+            `TableTask`.
+
+    Raises:
+        ValueError: If the table or a parameter is faulty; see `read_table` and `TableTask`.
+    """
+    check_choice("reward", reward, "the table task", ("value", "complement"))
+    check_choice("kernel", kernel, "the table task", KERNELS)
+    data = read_table(table)
+    rewards = data.values if reward == "value" else 1 - data.values
+    if kernel == "empirical":
+        matrix = empirical_kernel(rewards)[0]
+    else:
+        places = np.linspace(0.0, 1.0, len(data.names))[:, None]
+        matrix = make_kernel(kernel, lengthscale, nu)(places, places)
+    return TableTask(rewards, matrix, arm_names=data.names, **parameters)

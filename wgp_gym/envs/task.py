@@ -1,0 +1,86 @@
+"""What every task has: a domain, a kernel, a path, noise, and a way to draw an episode."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from wgp_gym.envs.episode import Episode
+from wgp_gym.kernels import Array, Kernel
+from wgp_gym.paths import Path
+from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import check_float, reject
+
+__all__ = ["Task"]
+
+
+class Task(ABC):
+    """A family of episodes; an environment plays one after the other.
+
+    Args:
+        kernel: The kernel k.
+        domain: The decision set's points, `(n, d)`.
+        path: How f_t moves with t.
+        noise_std: The standard deviation of the Gaussian noise, >= 0.
+        norm_bound: B as asked for, or None.
+        variation_budget: B_T as asked for, or None.
+        continuous: Whether any point of the box may be played.
+        arm_names: A name for each point of the domain, for pictures; None where they have none.
+
+    Raises:
+        ValueError: If a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel,
+        domain: Array,
+        path: Path,
+        noise_std: float,
+        norm_bound: float | None,
+        variation_budget: float | None,
+        continuous: bool = False,
+        arm_names: list[str] | None = None,
+    ) -> None:
+        owner = type(self).__name__
+        self.kernel = kernel
+        self.domain = domain
+        self.path = path
+        self.noise_std = check_float("noise_std", noise_std, owner, 0)
+        self.norm_bound = norm_bound
+        self.variation_budget = variation_budget
+        if norm_bound is not None:
+            self.norm_bound = check_float("norm_bound", norm_bound, owner, 0)
+        if variation_budget is not None:
+            budget = check_float("variation_budget", variation_budget, owner, 0)
+            self.variation_budget = budget
+            self._check_changes(budget, owner)
+        self.continuous = bool(continuous)
+        self.arm_names = arm_names
+
+    def _check_changes(self, budget: float, owner: str) -> None:
+        if budget > 0 and len(self.path.left) == 1:
+            reject("variation_budget", owner, "None or 0 for a task that never changes", budget)
+
+    @property
+    def horizon(self) -> int:
+        """The number of steps T."""
+        return len(self.path.index)
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """Draw one episode from the generator of its functions."""
+
+    def problem(self, episode: Episode | None) -> BanditProblem:
+        """Return what a learner may know, of this episode where one has been drawn."""
+        return BanditProblem(
+            kernel=self.kernel,
+            domain=self.domain,
+            horizon=self.horizon,
+            noise_scale=self.noise_std,
+            norm_bound=episode.norm_bound if episode else self.norm_bound,
+            variation_budget=episode.variation_budget if episode else self.variation_budget,
+            continuous=self.continuous,
+        )

@@ -1,0 +1,175 @@
+"""The native vector environment: B episodes in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from wgp_gym.envs import rendering
+from wgp_gym.envs.catalogue import make_task
+from wgp_gym.envs.dynamics import Dynamics
+from wgp_gym.envs.spaces import action_space, observation_space
+from wgp_gym.envs.task import Task
+from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import check_choice, check_int
+
+__all__ = ["BanditVectorEnv"]
+
+Batch = tuple[NDArray[np.float32], dict[str, Any]]
+
+
+class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
+    """B environments `BanditEnv` in lockstep: spaces, rewards and infos are described there.
+
+    Sub-environment i, reset with seed s, is the single environment reset with seed s + i,
+    number for number. After step T the next call of `step` starts the next episodes and ignores
+    its actions (Gymnasium's NEXT_STEP rule).
+
+    Args:
+        num_envs: The number B of sub-environments.
+        task: A name in `wgp_gym.envs.catalogue.TASKS`, or a `Task`.
+        render_mode: None, "rgb_array" or "ansi".
+        **parameters: The parameters of the task that is named.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    metadata = {  # noqa: RUF012
+        "render_modes": list(rendering.RENDER_MODES),
+        "render_fps": 4,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        task: str | Task,
+        render_mode: str | None = None,
+        **parameters: Any,
+    ) -> None:
+        self.num_envs = check_int("num_envs", num_envs, "BanditVectorEnv", 1)
+        self.task = make_task(task, **parameters)
+        if render_mode is not None:
+            check_choice("render_mode", render_mode, "BanditVectorEnv", rendering.RENDER_MODES)
+        self.render_mode = render_mode
+        self.single_observation_space = observation_space(self.task)
+        self.single_action_space = action_space(self.task)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._dynamics = Dynamics(self.task, num_envs, record=render_mode is not None)
+        self._generators: list[np.random.Generator] = []
+
+    @property
+    def problem(self) -> BanditProblem:
+        """What a learner may know of these episodes, with arrays `(B,)`."""
+        return self._dynamics.problem
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> Batch:
+        """Draw the next B episodes.
+
+        Args:
+            seed: s starts sub-environment i anew with s + i; a sequence gives each its own;
+                None, there or here, goes on with the generator.
+            options: Not used.
+
+        Returns:
+            The first observations, `(B, 3 + d)`, and the infos.
+
+        Raises:
+            ValueError: If there is not one seed for each sub-environment.
+        """
+        del options
+        self._seed(seed)
+        return self._reset()
+
+    def _seed(self, seed: int | Sequence[int | None] | None) -> None:
+        seeds = self._seeds(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"There must be {self.num_envs} seeds. Got {len(seeds)} instead.")
+        begun = self._generators or [None] * self.num_envs
+        self._generators = [
+            old if old is not None and new is None else seeding.np_random(new)[0]
+            for old, new in zip(begun, seeds, strict=True)
+        ]
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + i for i in range(self.num_envs)]
+        return [None if one is None else int(one) for one in seed]
+
+    def _reset(self) -> Batch:
+        self._dynamics.reset(self._generators)
+        return self._dynamics.observation(), self._info()
+
+    def step(
+        self, actions: Any
+    ) -> tuple[NDArray[np.float32], Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Play one action in every sub-environment.
+
+        Args:
+            actions: Arms `(B,)`, or points of the box `(B, d)`.
+
+        Returns:
+            The observations `(B, 3 + d)`, the rewards, all False, whether this was step T
+            (`(B,)` each), and the infos.
+
+        Raises:
+            ValueError: If an action is not in the action space.
+            ResetNeeded: If there was no reset yet.
+        """
+        flags = np.zeros(self.num_envs, bool)
+        if self._generators and self._dynamics.over:
+            observation, info = self._reset()
+            return observation, np.zeros(self.num_envs), flags, flags.copy(), info
+        self._dynamics.step(self._checked(actions))
+        over = np.full(self.num_envs, self._dynamics.over)
+        dynamics = self._dynamics
+        return dynamics.observation(), dynamics.reward.copy(), flags, over, self._info()
+
+    def _checked(self, actions: Any) -> NDArray[Any]:
+        array = np.asarray(actions)
+        high = 1.0 if self.task.continuous else len(self.task.domain) - 1
+        kind = "iuf" if self.task.continuous else "iu"
+        fits = array.shape == self.action_space.shape and array.dtype.kind in kind
+        if not fits or not (array.min() >= 0 and array.max() <= high):
+            raise ValueError(f"The actions must be in {self.action_space}. Got {array!r} instead.")
+        return array
+
+    def _info(self) -> dict[str, Any]:
+        """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""
+        info = self._dynamics.info()
+        info["t"] = np.full(self.num_envs, info["t"])
+        masks = {f"_{key}": np.ones(self.num_envs, bool) for key in info}
+        return {key: value.copy() for key, value in info.items()} | masks
+
+    def expected_rewards(self) -> Array:
+        """Return, on the domain, the functions that the next actions meet, `(B, n)`."""
+        return self._dynamics.expected_rewards()
+
+    def optimal_action(self) -> NDArray[Any]:
+        """Return where these functions are largest: arms `(B,)`, or points `(B, d)`."""
+        return self._dynamics.optimal_actions()
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Return one picture or text for each sub-environment."""
+        if self.render_mode is None:
+            return None
+        views = (rendering.view(self._dynamics, i) for i in range(self.num_envs))
+        return tuple(rendering.render(view, self.render_mode) for view in views)

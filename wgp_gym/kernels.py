@@ -1,0 +1,177 @@
+"""Kernels k(x, x') with k(x, x) <= 1, the bound that [Deng22] asks for in Section 2.
+
+Every kernel broadcasts over leading dimensions and does its arithmetic element by element, so
+that one pair's value does not depend on what else is evaluated in the same call.
+
+References:
+    [Deng22] Deng, Zhou, Kim, Tewari, Gupta, Shroff. Weighted Gaussian Process Bandits for
+        Non-stationary Environments. AISTATS 2022.
+    [RW06] Rasmussen, Williams. Gaussian Processes for Machine Learning. MIT Press 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.validation import check_choice, check_float, reject
+
+__all__ = ["Empirical", "Kernel", "Linear", "Matern", "SquaredExponential", "make_kernel"]
+
+Array = NDArray[np.float64]
+
+
+class Kernel(ABC):
+    """A positive semi-definite function of two points of [0, 1]^d."""
+
+    @abstractmethod
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate k on all pairs.
+
+        Args:
+            X: Points, `(..., n, d)`.
+            Y: Points, `(..., m, d)`.
+
+        Returns:
+            The values k(x_i, y_j), `(..., n, m)`.
+        """
+
+    @abstractmethod
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x_i, x_i) for the points `X` `(..., n, d)`, as `(..., n)`."""
+
+
+def squared_distances(X: Array, Y: Array) -> Array:
+    """Return ||x_i - y_j||^2 for `X` `(..., n, d)` and `Y` `(..., m, d)`, as `(..., n, m)`."""
+    total = np.zeros(np.broadcast_shapes(X.shape[:-2], Y.shape[:-2]) + (X.shape[-2], Y.shape[-2]))
+    for axis in range(X.shape[-1]):
+        total += (X[..., :, None, axis] - Y[..., None, :, axis]) ** 2
+    return total
+
+
+@dataclass(frozen=True)
+class SquaredExponential(Kernel):
+    """k(x, y) = exp(-||x - y||^2 / (2 l^2)), [Deng22] Section 2.
+
+    Args:
+        lengthscale: The length l > 0 over which values stay correlated, in the unit of x.
+
+    Raises:
+        ValueError: If the lengthscale is not positive.
+    """
+
+    lengthscale: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_float("lengthscale", self.lengthscale, "SquaredExponential", 0, closed="neither")
+
+    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+        value: Array = np.exp(squared_distances(X, Y) / (-2 * self.lengthscale**2))
+        return value
+
+    def diagonal(self, X: Array) -> Array:  # noqa: D102
+        return np.ones(X.shape[:-1])
+
+
+@dataclass(frozen=True)
+class Matern(Kernel):
+    """The Matern kernel with half-integer smoothness, [RW06] Eq. (4.16)-(4.17).
+
+    Args:
+        lengthscale: The length l > 0, in the unit of x.
+        nu: The smoothness: 0.5, 1.5 or 2.5.
+
+    Raises:
+        ValueError: If the lengthscale is not positive or `nu` is another number.
+    """
+
+    lengthscale: float = 0.2
+    nu: float = 2.5
+
+    def __post_init__(self) -> None:
+        check_float("lengthscale", self.lengthscale, "Matern", 0, closed="neither")
+        if self.nu not in (0.5, 1.5, 2.5):
+            reject("nu", "Matern", "0.5, 1.5 or 2.5", self.nu)
+
+    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+        r = np.sqrt(squared_distances(X, Y)) * (math.sqrt(2 * self.nu) / self.lengthscale)
+        polynomial = {0.5: 1.0, 1.5: 1 + r, 2.5: 1 + r + r**2 / 3}[self.nu]
+        value: Array = polynomial * np.exp(-r)
+        return value
+
+    def diagonal(self, X: Array) -> Array:  # noqa: D102
+        return np.ones(X.shape[:-1])
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, y) = x^T y / d: the functions are the linear ones, and k(x, x) <= 1 on [0, 1]^d."""
+
+    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+        shape = np.broadcast_shapes(X.shape[:-2], Y.shape[:-2]) + (X.shape[-2], Y.shape[-2])
+        total = np.zeros(shape)
+        for axis in range(X.shape[-1]):
+            total += X[..., :, None, axis] * Y[..., None, :, axis]
+        return total / X.shape[-1]
+
+    def diagonal(self, X: Array) -> Array:  # noqa: D102
+        value: Array = np.sum(X**2, axis=-1) / X.shape[-1]
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical(Kernel):
+    """A given covariance matrix of n arms that have no coordinates.
+
+    Arm i stands at i / (n - 1), the place that an observation shows for it.
+
+    Args:
+        matrix: Symmetric, positive semi-definite, `(n, n)`, diagonal at most 1.
+
+    Raises:
+        ValueError: If the matrix is not of this kind.
+    """
+
+    matrix: Array
+
+    def __post_init__(self) -> None:
+        K = self.matrix
+        if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.allclose(K, K.T, atol=1e-12):
+            reject("matrix", "Empirical", "a symmetric square matrix", K.shape)
+        if not 0 < K.diagonal().max() <= 1 + 1e-12:
+            reject("matrix", "Empirical", "of diagonal at most 1", K.diagonal().max())
+        if np.linalg.eigvalsh(K)[0] < -1e-10:
+            reject("matrix", "Empirical", "positive semi-definite", np.linalg.eigvalsh(K)[0])
+
+    def arms(self, X: Array) -> NDArray[np.intp]:
+        """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`."""
+        return np.rint(X[..., 0] * (len(self.matrix) - 1)).astype(np.intp)
+
+    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+        value: Array = self.matrix[self.arms(X)[..., :, None], self.arms(Y)[..., None, :]]
+        return value
+
+    def diagonal(self, X: Array) -> Array:  # noqa: D102
+        value: Array = self.matrix.diagonal()[self.arms(X)]
+        return value
+
+
+def make_kernel(name: str, lengthscale: float, nu: float) -> Kernel:
+    """Return the kernel with coordinates that an environment's keyword names.
+
+    Args:
+        name: "se", "matern" or "linear".
+        lengthscale: The length l > 0 of "se" and "matern".
+        nu: The smoothness of "matern": 0.5, 1.5 or 2.5.
+
+    Raises:
+        ValueError: If the name or a parameter is not one of these.
+    """
+    check_choice("kernel", name, "make_kernel", ("se", "matern", "linear"))
+    if name == "linear":
+        return Linear()
+    return SquaredExponential(lengthscale) if name == "se" else Matern(lengthscale, nu)

@@ -1,0 +1,137 @@
+"""How f_t moves with t: along straight pieces between K functions, the knots F_0 .. F_{K-1}.
+
+A path visits U positions, one after the other and never back; at position u the function is
+(1 - weight[u]) F_{left[u]} + weight[u] F_{left[u] + 1}. Jumps rest on the knots, straight lines
+have a position for every step, a table has a knot for every step.
+
+Notation: D_k = F_{k+1} - F_k. The step from position u - 1 to u moves f by
+near[u] D_{base[u]} + far[u] D_{base[u] + 1}: no step crosses more than one knot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.kernels import Array
+from wgp_gym.rkhs import Functions
+from wgp_gym.validation import reject
+
+__all__ = ["Path", "jumps", "straight_lines", "table"]
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A schedule over K knots.
+
+    Attributes:
+        left: The knot at or before each position, `(U,)`.
+        weight: How far the position has gone to the next knot, `(U,)`, in [0, 1].
+        index: The position of step t, t = 1 .. T, at index t - 1, `(T,)`.
+        num_knots: K.
+    """
+
+    left: Indices
+    weight: Array
+    index: Indices
+    num_knots: int
+
+    @property
+    def right(self) -> Indices:
+        """The knot after each position, `(U,)`; the last knot has none and stands for itself."""
+        return np.minimum(self.left + 1, self.num_knots - 1)
+
+    def along(self, functions: Functions) -> Functions:
+        """Return the functions at every position, U of them."""
+
+        def interpolate(knots: Array) -> Array:
+            w = self.weight[:, None]
+            return (1 - w) * knots[self.left] + w * knots[self.right]
+
+        if not self.weight.any():
+            return functions[self.left]
+        return replace(
+            functions,
+            coefficients=interpolate(functions.coefficients),
+            values=interpolate(functions.values),
+        )
+
+    def first(self, functions: Functions) -> Functions:
+        """Return f_1, as one function."""
+        k, w = int(self.left[0]), float(self.weight[0])
+        start = functions[k : k + 1]
+        return start if w == 0 else start.affine(functions[k + 1 : k + 2], 1.0, 1 - w)
+
+    def norms(self, functions: Functions) -> Array:
+        """Return ||f||, the exact RKHS norm at every position, `(U,)`."""
+        squares = functions.squared_norms()
+        cross = np.append(functions[:-1].inner(functions[1:]), 0.0)
+        w = self.weight
+        square = (1 - w) ** 2 * squares[self.left] + w**2 * squares[self.right]
+        return np.sqrt(np.maximum(square + 2 * w * (1 - w) * cross[self.left], 0.0))
+
+    def steps(self) -> tuple[Indices, Array, Array]:
+        """Return base, near and far of every step between positions, `(U - 1,)` each."""
+        base = self.left[:-1]
+        crosses = self.left[1:] > base
+        near = np.where(crosses, 1 - self.weight[:-1], np.diff(self.weight))
+        far = np.where(crosses, self.weight[1:], 0.0)
+        return base, near, far
+
+    def increments(self, differences: Functions) -> Array:
+        """Return ||f_u - f_{u-1}||, the exact RKHS distance of every step, `(U,)`; 0 first.
+
+        Args:
+            differences: The functions D_k, K - 1 of them.
+        """
+        base, near, far = self.steps()
+        squares = np.append(differences.squared_norms(), 0.0)
+        cross = np.append(differences[:-1].inner(differences[1:]), 0.0)
+        square = near**2 * squares[base] + far**2 * squares[np.minimum(base + 1, len(squares) - 1)]
+        square += 2 * near * far * cross[np.minimum(base, len(cross) - 1)]
+        return np.concatenate([[0.0], np.sqrt(np.maximum(square, 0.0))])
+
+
+def jumps(horizon: int, change_points: list[int]) -> Path:
+    """Return the path that rests on a knot and jumps to the next at each change point.
+
+    Args:
+        horizon: The number of steps T.
+        change_points: The steps, counted from 1, that are the first to meet a new function.
+
+    Raises:
+        ValueError: If they are not strictly increasing within 2 .. T.
+    """
+    ordered = all(a < b for a, b in zip([1, *change_points], [*change_points, horizon + 1]))
+    if not ordered:
+        rule = f"strictly increasing steps from 2 to {horizon}"
+        reject("change_points", "the jumping path", rule, change_points)
+    count = len(change_points) + 1
+    index = np.searchsorted(change_points, np.arange(1, horizon + 1), side="right")
+    return Path(np.arange(count), np.zeros(count), index.astype(np.intp), count)
+
+
+def straight_lines(horizon: int, num_knots: int = 3) -> Path:
+    """Return the path that walks from knot to knot at an even pace and reaches the last at T.
+
+    With three knots this is the slowly varying task of [Deng22] Section 6: f_t = f_4 +
+    (f_5 - f_4) 2t/T up to T/2, then f_5 + (f_6 - f_5) (2t - T)/T. The first knot is f_0: step 1
+    has left it already.
+
+    Args:
+        horizon: The number of steps T.
+        num_knots: K >= 2.
+    """
+    position = np.arange(1, horizon + 1) * (num_knots - 1) / horizon
+    left = np.minimum(position.astype(np.intp), num_knots - 2)
+    return Path(left, position - left, np.arange(horizon), num_knots)
+
+
+def table(horizon: int) -> Path:
+    """Return the path that stands on knot t at step t."""
+    steps = np.arange(horizon)
+    return Path(steps, np.zeros(horizon), steps, horizon)

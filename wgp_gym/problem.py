@@ -1,0 +1,65 @@
+"""What a learner may know of a task before it plays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wgp_gym.kernels import Array, Kernel
+
+__all__ = ["BanditProblem"]
+
+
+@dataclass(frozen=True, eq=False)
+class BanditProblem:
+    """The public side of a bandit task.
+
+    In a batch of B episodes the quantities that differ between episodes are `(B,)` arrays; the
+    others are shared.
+
+    Attributes:
+        kernel: The kernel k in whose RKHS every f_t lies.
+        domain: The decision set's points in [0, 1]^d, `(n, d)`. Arms without coordinates stand
+            at i / (n - 1). With `continuous`, a grid of the box.
+        horizon: The number of steps T.
+        noise_scale: The sub-Gaussian scale R of the noise, in units of the reward.
+        norm_bound: The bound B on the RKHS norm of every f_t; None before an episode is drawn.
+        variation_budget: The variation budget B_T; None before an episode is drawn.
+        continuous: Whether any point of the box [0, 1]^d may be played, not the domain's alone.
+    """
+
+    kernel: Kernel
+    domain: Array
+    horizon: int
+    noise_scale: float | Array
+    norm_bound: float | Array | None = None
+    variation_budget: float | Array | None = None
+    continuous: bool = False
+
+    @property
+    def batch_size(self) -> int | None:
+        """The number B of episodes, or None for a single one."""
+        for value in (self.noise_scale, self.norm_bound, self.variation_budget):
+            if np.ndim(value) == 1:
+                return len(value)  # type: ignore[arg-type]
+        return None
+
+    @staticmethod
+    def stack(problems: Sequence[BanditProblem]) -> BanditProblem:
+        """Join single problems on one domain into a batch.
+
+        Raises:
+            ValueError: If they differ in domain or horizon.
+        """
+        first = problems[0]
+        for other in problems[1:]:
+            same = other.horizon == first.horizon and np.array_equal(other.domain, first.domain)
+            if not same:
+                raise ValueError("Problems of one batch must share their domain and horizon.")
+        names = ("noise_scale", "norm_bound", "variation_budget")
+        columns: dict[str, Any] = {n: [getattr(p, n) for p in problems] for n in names}
+        arrays = {n: None if None in v else np.array(v, float) for n, v in columns.items()}
+        return replace(first, **arrays)

@@ -1,0 +1,92 @@
+"""One message shape for every bad parameter: the name, the rule and the value."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+__all__ = ["check_choice", "check_float", "check_int", "reject"]
+
+
+def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:
+    """Raise the error that every bad parameter gets.
+
+    Args:
+        name: The parameter's name.
+        owner: The class or function whose parameter it is.
+        rule: What the parameter must be, as in "a float in [0, inf)".
+        value: What was given.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(f"The {name!r} parameter of {owner} must be {rule}. Got {value!r} instead.")
+
+
+def check_float(
+    name: str,
+    value: Any,
+    owner: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    closed: str = "both",
+) -> float:
+    """Return `value` as a finite float inside an interval.
+
+    Args:
+        name: The parameter's name.
+        value: A real number.
+        owner: The class or function whose parameter it is.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        closed: Which finite ends belong to it: "both", "left", "right" or "neither".
+
+    Raises:
+        ValueError: If `value` is not a finite number inside the interval.
+    """
+    left = closed in ("both", "left") and math.isfinite(low)
+    right = closed in ("both", "right") and math.isfinite(high)
+    rule = f"a float in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        reject(name, owner, rule, value)
+    above = number >= low if left else number > low
+    below = number <= high if right else number < high
+    if isinstance(value, (bool, str)) or not (math.isfinite(number) and above and below):
+        reject(name, owner, rule, value)
+    return number
+
+
+def check_int(name: str, value: Any, owner: str, low: int, high: int | None = None) -> int:
+    """Return `value` as an int of at least `low` and, where given, at most `high`.
+
+    Raises:
+        ValueError: If `value` is not such an integer.
+    """
+    rule = f"an int of at least {low}" if high is None else f"an int in [{low}, {high}]"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        reject(name, owner, rule, value)
+    if isinstance(value, bool) or number < low or (high is not None and number > high):
+        reject(name, owner, rule, value)
+    return number
+
+
+def check_choice(name: str, value: Any, owner: str, options: Iterable[str]) -> str:
+    """Return `value` if it is one of `options`.
+
+    Raises:
+        ValueError: If it is not; a near miss is answered with the option that was meant.
+    """
+    known = list(options)
+    if value in known:
+        return str(value)
+    close = difflib.get_close_matches(str(value), known, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    reject(name, owner, "one of " + ", ".join(map(repr, known)) + hint, value)

@@ -45,9 +45,14 @@ class Kernel(ABC):
         """Return k(x_i, x_i) for the points `X` `(..., n, d)`, as `(..., n)`."""
 
 
+def pair_shape(X: Array, Y: Array) -> tuple[int, ...]:
+    """Return the shape of the values of all pairs of `X` `(..., n, d)` and `Y` `(..., m, d)`."""
+    return (*np.broadcast_shapes(X.shape[:-2], Y.shape[:-2]), X.shape[-2], Y.shape[-2])
+
+
 def squared_distances(X: Array, Y: Array) -> Array:
     """Return ||x_i - y_j||^2 for `X` `(..., n, d)` and `Y` `(..., m, d)`, as `(..., n, m)`."""
-    total = np.zeros(np.broadcast_shapes(X.shape[:-2], Y.shape[:-2]) + (X.shape[-2], Y.shape[-2]))
+    total = np.zeros(pair_shape(X, Y))
     for axis in range(X.shape[-1]):
         total += (X[..., :, None, axis] - Y[..., None, :, axis]) ** 2
     return total
@@ -112,11 +117,11 @@ class Linear(Kernel):
     """k(x, y) = x^T y / d: the functions are the linear ones, and k(x, x) <= 1 on [0, 1]^d."""
 
     def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
-        shape = np.broadcast_shapes(X.shape[:-2], Y.shape[:-2]) + (X.shape[-2], Y.shape[-2])
-        total = np.zeros(shape)
+        total = np.zeros(pair_shape(X, Y))
         for axis in range(X.shape[-1]):
             total += X[..., :, None, axis] * Y[..., None, :, axis]
-        return total / X.shape[-1]
+        total /= X.shape[-1]
+        return total
 
     def diagonal(self, X: Array) -> Array:  # noqa: D102
         value: Array = np.sum(X**2, axis=-1) / X.shape[-1]

@@ -11,6 +11,7 @@ near[u] D_{base[u]} + far[u] D_{base[u] + 1}: no step crosses more than one knot
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,8 @@ class Path:
 
         def interpolate(knots: Array) -> Array:
             w = self.weight[:, None]
-            return (1 - w) * knots[self.left] + w * knots[self.right]
+            mixed: Array = (1 - w) * knots[self.left] + w * knots[self.right]
+            return mixed
 
         if not self.weight.any():
             return functions[self.left]
@@ -72,7 +74,9 @@ class Path:
         cross = np.append(functions[:-1].inner(functions[1:]), 0.0)
         w = self.weight
         square = (1 - w) ** 2 * squares[self.left] + w**2 * squares[self.right]
-        return np.sqrt(np.maximum(square + 2 * w * (1 - w) * cross[self.left], 0.0))
+        square += 2 * w * (1 - w) * cross[self.left]
+        norms: Array = np.sqrt(np.maximum(square, 0.0))
+        return norms
 
     def steps(self) -> tuple[Indices, Array, Array]:
         """Return base, near and far of every step between positions, `(U - 1,)` each."""
@@ -106,7 +110,7 @@ def jumps(horizon: int, change_points: list[int]) -> Path:
     Raises:
         ValueError: If they are not strictly increasing within 2 .. T.
     """
-    ordered = all(a < b for a, b in zip([1, *change_points], [*change_points, horizon + 1]))
+    ordered = all(a < b for a, b in pairwise([1, *change_points, horizon + 1]))
     if not ordered:
         rule = f"strictly increasing steps from 2 to {horizon}"
         reject("change_points", "the jumping path", rule, change_points)

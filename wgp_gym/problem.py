@@ -43,8 +43,8 @@ class BanditProblem:
     def batch_size(self) -> int | None:
         """The number B of episodes, or None for a single one."""
         for value in (self.noise_scale, self.norm_bound, self.variation_budget):
-            if np.ndim(value) == 1:
-                return len(value)  # type: ignore[arg-type]
+            if isinstance(value, np.ndarray) and value.ndim == 1:
+                return len(value)
         return None
 
     @staticmethod
@@ -59,7 +59,14 @@ class BanditProblem:
             same = other.horizon == first.horizon and np.array_equal(other.domain, first.domain)
             if not same:
                 raise ValueError("Problems of one batch must share their domain and horizon.")
-        names = ("noise_scale", "norm_bound", "variation_budget")
-        columns: dict[str, Any] = {n: [getattr(p, n) for p in problems] for n in names}
-        arrays = {n: None if None in v else np.array(v, float) for n, v in columns.items()}
-        return replace(first, **arrays)
+
+        def column(name: str) -> Any:
+            values = [getattr(problem, name) for problem in problems]
+            return None if None in values else np.array(values, float)
+
+        return replace(
+            first,
+            noise_scale=column("noise_scale"),
+            norm_bound=column("norm_bound"),
+            variation_budget=column("variation_budget"),
+        )

@@ -116,5 +116,5 @@ def interpolants(values: Array, matrix: Array) -> Functions:
         values: `(K, n)`, one function a row.
         matrix: The kernel matrix of the n points, `(n, n)`.
     """
-    coefficients = np.linalg.solve(matrix, values.T).T
+    coefficients = np.linalg.solve(matrix, values.T).T.astype(float)
     return Functions(np.arange(values.shape[1]), coefficients, values)

@@ -8,7 +8,8 @@ import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -84,8 +85,9 @@ def locate(source: str | Path) -> Path:
     path = Path(source).expanduser()
     if not path.is_file():
         known = ", ".join(map(repr, DATASETS))
-        raise FileNotFoundError(f"There is no file {str(source)!r} and no data set of that name "
-                                f"(embedded: {known}).")
+        raise FileNotFoundError(
+            f"There is no file {str(source)!r} and no data set of that name (embedded: {known})."
+        )
     return path
 
 
@@ -125,7 +127,7 @@ def read_row(
 def check_times(path: Path, times: list[str]) -> None:
     """Check that the first column increases from row to row."""
     keys = [read_time(path, number, time) for number, time in enumerate(times, start=2)]
-    for number, (earlier, later) in enumerate(zip(keys, keys[1:], strict=False), start=3):
+    for number, (earlier, later) in enumerate(pairwise(keys), start=3):
         if type(earlier) is not type(later):
             raise ValueError(f"{path.name}, row {number} mixes dates and numbers as times.")
         if not earlier < later:
@@ -146,7 +148,7 @@ def read_time(path: Path, number: int, text: str) -> float:
             f"{path.name}, row {number}, column 1 must be an ISO date (as 2016-01-04) or a "
             f"number. Got {text!r} instead."
         ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def check_constant(path: Path, names: list[str], values: Array) -> None:

@@ -13,7 +13,7 @@ from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 
-__all__ = ["Dynamics", "REWARD_LIMIT"]
+__all__ = ["REWARD_LIMIT", "Dynamics"]
 
 REWARD_LIMIT = 1e12  # the observation's bound on the last reward
 NUM_STREAMS = 3  # functions, change times, noise: kept apart so that none moves another

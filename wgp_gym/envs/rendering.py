@@ -88,7 +88,8 @@ def positions(seen: View, points: Array) -> Array:
     if seen.domain.shape[1] == 1:
         return points[:, 0]
     distances = np.sum((points[:, None] - seen.domain) ** 2, axis=2)
-    return distances.argmin(axis=1).astype(float)
+    nearest: Array = distances.argmin(axis=1).astype(float)
+    return nearest
 
 
 def picture(seen: View) -> NDArray[np.uint8]:
@@ -101,15 +102,18 @@ def picture(seen: View) -> NDArray[np.uint8]:
     axes.set_title(title(seen))
     (draw_map if seen.domain.shape[1] == 2 else draw_line)(figure, axes, seen)
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return np.array(canvas.buffer_rgba())[:, :, :3].copy()
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels: NDArray[np.uint8] = np.array(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+    return pixels[:, :, :3].copy()
 
 
-def fading(seen: View) -> Array:
-    """Return each play's opacity: the newer, the stronger."""
+def fading(seen: View, colour: str) -> Any:
+    """Return each play's colour with its opacity, `(t, 4)`: the newer, the stronger."""
+    from matplotlib.colors import to_rgba_array
+
     age = np.arange(len(seen.paid))[::-1]
-    opacity: Array = np.clip(1 - age / RECENT, 0.15, 1.0)
-    return opacity
+    opacity = np.clip(1 - age / RECENT, 0.15, 1.0)
+    return to_rgba_array([(colour, float(alpha)) for alpha in opacity])
 
 
 def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
@@ -122,8 +126,8 @@ def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
     axes.plot(peak, seen.rewards.max(), "*", color=ORANGE, markersize=16, label="its optimum")
     if len(seen.paid):
         place = positions(seen, seen.played)
-        shades = fading(seen)
-        axes.scatter(place, seen.paid, s=22, c=GREEN, alpha=shades, label="rewards, newest darkest")
+        shades = fading(seen, GREEN)
+        axes.scatter(place, seen.paid, s=22, c=shades, label="rewards, newest darkest")
         axes.axvline(place[-1], color=GREEN, linewidth=1, linestyle=":", label="last action")
     if seen.names:
         axes.set_xticks(where, seen.names, rotation=90, fontsize=8)
@@ -134,13 +138,14 @@ def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
 
 def draw_map(figure: Figure, axes: Axes, seen: View) -> None:
     """Draw f_t as colour over a plane, the plays as dots."""
-    colours = axes.tricontourf(*seen.domain.T, seen.rewards, levels=40)
+    x, y = seen.domain.T
+    colours = axes.tricontourf(x, y, seen.rewards, levels=40)
     figure.colorbar(colours, label="$f_t$ now")
     axes.plot(*seen.best, "*", color=ORANGE, markersize=18, label="its optimum")
     if len(seen.paid):
-        shades = fading(seen)
-        style = {"s": 30, "c": "white", "edgecolors": "black", "label": "actions, newest brightest"}
-        axes.scatter(*seen.played.T, alpha=shades, **style)
+        shades = fading(seen, "white")
+        across, up = seen.played.T
+        axes.scatter(across, up, s=30, c=shades, label="actions, newest brightest")
         axes.plot(*seen.played[-1], "kx", markersize=10, label="last action", clip_on=False)
     axes.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(0, 1), ylim=(0, 1))
     figure.legend(loc="outside left upper", frameon=False)

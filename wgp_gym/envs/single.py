@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from wgp_gym.envs import rendering
@@ -83,7 +84,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
         if render_mode is not None:
             check_choice("render_mode", render_mode, "BanditEnv", rendering.RENDER_MODES)
         self.render_mode = render_mode
-        self.observation_space = observation_space(self.task)
+        self.observation_space: spaces.Space[NDArray[np.float32]] = observation_space(self.task)
         self.action_space = action_space(self.task)
         self._dynamics = Dynamics(self.task, 1, record=render_mode is not None)
 
@@ -109,9 +110,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
         self._dynamics.reset([self.np_random])
         return self._dynamics.observation()[0], self._info()
 
-    def step(
-        self, action: Any
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Play an action.
 
         Args:

@@ -13,7 +13,7 @@ from wgp_gym.envs.task import Task
 __all__ = ["action_space", "observation_space"]
 
 
-def observation_space(task: Task) -> spaces.Box:
+def observation_space(task: Task) -> spaces.Space[Any]:
     """Return the space of [t / T, has_last, last action in [0, 1]^d, last reward]."""
     d = task.domain.shape[1]
     low = np.array([0.0] * (2 + d) + [-REWARD_LIMIT], np.float32)

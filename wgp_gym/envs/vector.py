@@ -101,11 +101,12 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
         seeds = self._seeds(seed)
         if len(seeds) != self.num_envs:
             raise ValueError(f"There must be {self.num_envs} seeds. Got {len(seeds)} instead.")
-        begun = self._generators or [None] * self.num_envs
-        self._generators = [
-            old if old is not None and new is None else seeding.np_random(new)[0]
-            for old, new in zip(begun, seeds, strict=True)
-        ]
+        if not self._generators:
+            self._generators = [seeding.np_random(one)[0] for one in seeds]
+            return
+        for i, one in enumerate(seeds):
+            if one is not None:
+                self._generators[i] = seeding.np_random(one)[0]
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:

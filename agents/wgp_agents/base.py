@@ -1,0 +1,198 @@
+"""The contract of every agent."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from wgp_agents.access import problem_reader
+from wgp_agents.randomness import UniformStreams
+from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
+
+__all__ = ["Agent"]
+
+Mask = NDArray[np.bool_]
+
+
+class Agent(ABC):
+    """One learner, or a batch of B independent learners in one.
+
+    The loop is `reset(seed)`, then `action = act(observation)`, `observe(action, reward)`. Made
+    from a single environment or problem, an agent takes and gives an int (or a point `(d,)`) and
+    a float; made from a vector environment, arrays `(B,)` (or `(B, d)`). Learner i of
+    `reset(s)` is the single learner of `reset(s + i)`, number for number, whatever B is.
+
+    The bounds B and B_T differ from episode to episode: they are read from the environment anew
+    whenever a learner restarts.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self._read_problem = problem_reader(env)
+        self.problem: BanditProblem = self._read_problem()
+        self.batched = self.problem.batch_size is not None
+        self.num_learners = self.problem.batch_size or 1
+        self._streams: UniformStreams | None = None
+        self._tree: KDTree | None = None
+
+    @abstractmethod
+    def _restart(self, mask: Mask) -> None:
+        """Make the learners in `mask` `(B,)` start anew on `self.problem`."""
+
+    @abstractmethod
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        """Return the actions of all learners: arms `(B,)` or points `(B, d)`."""
+
+    @abstractmethod
+    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        """Take in one play of every learner in `active` `(B,)`."""
+
+    def reset(self, seed: int | Sequence[int] | None = None) -> None:
+        """Start all learners anew, on the episode that the environment is in now.
+
+        Args:
+            seed: s gives learner i the seed s + i; a sequence gives each its own. None goes on
+                with the streams at hand, or takes fresh entropy.
+
+        Raises:
+            ValueError: If there is not one seed for each learner.
+        """
+        if seed is not None or self._streams is None:
+            self._streams = UniformStreams(self._seeds(seed))
+        self._begin(np.ones(self.num_learners, bool))
+
+    def _seeds(self, seed: int | Sequence[int] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_learners
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + i for i in range(self.num_learners)]
+        if len(seed) != self.num_learners:
+            raise ValueError(f"There must be {self.num_learners} seeds. Got {len(seed)} instead.")
+        return [int(one) for one in seed]
+
+    def _begin(self, mask: Mask) -> None:
+        self.problem = self._read_problem()
+        self._restart(mask)
+
+    def act(self, observation: Any = None) -> Any:
+        """Choose an action.
+
+        Args:
+            observation: The environment's last observation. Bandit learners learn from
+                `observe` alone and do not look at it.
+
+        Returns:
+            An arm's index or a point `(d,)`; with a vector environment, `(B,)` or `(B, d)`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        del observation
+        actions = self._choose(self._require_reset())
+        if self.batched:
+            return actions
+        return actions[0] if self.problem.continuous else int(actions[0])
+
+    def observe(self, action: Any, reward: Any) -> None:
+        """Learn from a play, its own or another's.
+
+        Args:
+            action: What was played, in the form that `act` returns.
+            reward: What was paid for it, a float, or `(B,)`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            ValueError: If the action does not fit the problem, or a reward is not finite. The
+                agent is then as it was.
+        """
+        self._require_reset()
+        actions, rewards = self._checked_actions(action), self._checked_rewards(reward)
+        self._learn(actions, rewards, np.ones(self.num_learners, bool))
+
+    def _require_reset(self) -> UniformStreams:
+        if self._streams is None:
+            raise RuntimeError(f"Call {type(self).__name__}.reset() before it plays.")
+        return self._streams
+
+    def _checked_rewards(self, reward: Any) -> Array:
+        rewards = np.array(reward, float)
+        if rewards.shape != ((self.num_learners,) if self.batched else ()):
+            raise ValueError(f"There must be one reward for each learner. Got {reward!r} instead.")
+        if not np.isfinite(rewards).all():
+            raise ValueError(f"A reward must be finite. Got {reward!r} instead.")
+        return rewards.reshape(self.num_learners)
+
+    def _checked_actions(self, action: Any) -> NDArray[Any]:
+        problem = self.problem
+        point = (problem.domain.shape[1],) if problem.continuous else ()
+        shape = ((self.num_learners,) if self.batched else ()) + point
+        actions = np.asarray(action)
+        kinds = "iuf" if problem.continuous else "iu"
+        top = 1.0 if problem.continuous else len(problem.domain) - 1
+        fits = actions.shape == shape and actions.dtype.kind in kinds
+        if not fits or not (actions.min() >= 0 and actions.max() <= top):
+            rule = "in [0, 1]" if problem.continuous else f"an int in [0, {top}]"
+            raise ValueError(f"Each action must be {rule}, {shape}. Got {action!r} instead.")
+        dtype = np.float64 if problem.continuous else np.int64
+        return actions.astype(dtype).reshape(self.num_learners, *point)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Any, None]:
+        """Choose actions from observations alone, as stable-baselines3 asks a policy.
+
+        An observation shows the last action and its reward, so the agent learns from it before
+        it acts. A learner restarts where its episode does.
+
+        Args:
+            observation: `(3 + d,)`, or `(B, 3 + d)` from a vector environment.
+            state: Not used: an agent holds its own.
+            episode_start: Whether each episode has just begun, `(B,)`. Without it, an
+                observation that shows no last action begins one.
+            deterministic: Not used: an agent's draws are part of it.
+
+        Returns:
+            The actions (an array, as stable-baselines3 returns), and None.
+
+        Raises:
+            ValueError: If there is not one observation for each learner.
+        """
+        del state, deterministic
+        rows = np.atleast_2d(np.asarray(observation, float))
+        if len(rows) != self.num_learners:
+            raise ValueError(
+                f"There must be {self.num_learners} observations. Got {len(rows)} instead."
+            )
+        fresh = rows[:, 1] == 0
+        if episode_start is not None:
+            fresh = fresh | np.asarray(episode_start, bool).reshape(-1)
+        if self._streams is None:
+            self._streams = UniformStreams(self._seeds(None))
+            fresh = np.ones_like(fresh)
+        if fresh.any():
+            self._begin(fresh)
+        if not fresh.all():
+            actions = self._decode(rows[:, 2:-1])
+            self._learn(actions, rows[:, -1], ~fresh)
+        chosen = self._choose(self._streams)
+        return (chosen if np.ndim(observation) == 2 else chosen[0]), None
+
+    def _decode(self, places: Array) -> NDArray[Any]:
+        """Return the actions that stand at `places` `(B, d)`, as an observation shows them."""
+        if self.problem.continuous:
+            return places
+        if self._tree is None:
+            self._tree = KDTree(self.problem.domain)
+        return np.asarray(self._tree.query(places)[1], np.int64)

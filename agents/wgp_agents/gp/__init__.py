@@ -1,0 +1,1 @@
+"""The engine: memories and their posteriors, confidence widths, theory-tuned parameters."""

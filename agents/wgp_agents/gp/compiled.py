@@ -1,0 +1,312 @@
+"""The compiled inner loops: arithmetic per learner, so that no learner's numbers depend on B.
+
+Every loop runs along contiguous rows without reordering sums, which lets the compiler use
+vector instructions and keeps results reproducible. Each kernel is tested against plain numpy.
+
+Notation, for one learner, as in `wgp_agents.gp.memory`: `phi` is the feature table turned
+`(m, n)`; V = A + lambda I, with A = sum of w phi phi^T `(m, m)` and b = sum of w y phi `(m,)`;
+R is the upper Cholesky factor, V = R^T R; P = V^{-1}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.kernels import Array
+
+__all__ = ["choose", "discount_update", "posteriors", "rank_one_update"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+ARM_BLOCK = 128  # arms solved for together: with few features they fit the first-level cache
+TIE = 1e-9
+REFRESH = 64  # rank-one changes after which an inverse is computed anew
+MIN_DOWNDATE = 1e-5  # lambda (1 - phi^T P phi) below which a downdate would lose the digits
+
+
+def compiled(function: F) -> F:
+    """Compile a function with numba; the machine code is kept for the next process."""
+    machine: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return cast(F, machine)
+
+
+@compiled
+def cholesky(V: Array, ridge: float, R: Array) -> float:
+    """Factorise V + ridge I = R^T R, R upper `(m, m)`; return the log-determinant."""
+    m = V.shape[0]
+    log_det = 0.0
+    for i in range(m):
+        for j in range(i, m):
+            R[i, j] = V[i, j]
+        R[i, i] += ridge
+    for i in range(m):
+        pivot = math.sqrt(R[i, i])
+        log_det += math.log(pivot)
+        R[i, i] = pivot
+        for j in range(i + 1, m):
+            R[i, j] /= pivot
+        for k in range(i + 1, m):
+            factor = R[i, k]
+            for j in range(k, m):
+                R[k, j] -= factor * R[i, j]
+    return 2 * log_det
+
+
+@compiled
+def solve_lower(R: Array, b: Array, z: Array) -> None:
+    """Solve R^T z = b, all `(m,)`."""
+    m = R.shape[0]
+    for i in range(m):
+        z[i] = b[i]
+    for i in range(m):
+        z[i] /= R[i, i]
+        for j in range(i + 1, m):
+            z[j] -= R[i, j] * z[i]
+
+
+@compiled
+def posterior(R: Array, z: Array, phi: Array, ridge: float, mean: Array, variance: Array) -> None:
+    """Compute mean = Y^T z and variance = lambda sum Y^2 with R^T Y = phi, in blocks of arms.
+
+    [Deng22] Eq. (3)-(4) in feature space: phi^T V^{-1} b and lambda phi^T V^{-1} phi.
+    """
+    m, n = phi.shape
+    Y = np.empty((m, ARM_BLOCK))
+    for start in range(0, n, ARM_BLOCK):
+        width = min(ARM_BLOCK, n - start)
+        total = variance[start : start + width]
+        centre = mean[start : start + width]
+        total[:] = 0.0
+        centre[:] = 0.0
+        for i in range(m):
+            row = Y[i, :width]
+            row[:] = phi[i, start : start + width]
+            for j in range(i):
+                factor = R[j, i]
+                other = Y[j, :width]
+                for a in range(width):
+                    row[a] -= factor * other[a]
+            inverse = 1.0 / R[i, i]
+            for a in range(width):
+                row[a] *= inverse
+                total[a] += row[a] * row[a]
+                centre[a] += row[a] * z[i]
+        for a in range(width):
+            total[a] *= ridge
+
+
+@compiled
+def invert(R: Array, P: Array) -> None:
+    """Compute P = (R^T R)^{-1} by two triangular solves for each column."""
+    m = R.shape[0]
+    unit = np.zeros(m)
+    for k in range(m):
+        unit[:] = 0.0
+        unit[k] = 1.0
+        column = P[k]
+        solve_lower(R, unit, column)
+        for i in range(m - 1, -1, -1):
+            for j in range(i + 1, m):
+                column[i] -= R[i, j] * column[j]
+            column[i] /= R[i, i]
+
+
+@compiled
+def rank_one(
+    sign: float,
+    arm: int,
+    reward: float,
+    phi: Array,
+    ridge: float,
+    P: Array,
+    mean: Array,
+    variance: Array,
+) -> float:
+    """Add (sign 1) or remove (sign -1) one observation by the Sherman-Morrison formula.
+
+    Returns:
+        The change of the information gain 1/2 log det(I + A / lambda). A removal that would
+        lose too many digits changes nothing and returns NaN.
+    """
+    m, n = phi.shape
+    f = phi[:, arm].copy()
+    u = np.zeros(m)
+    for i in range(m):
+        for j in range(m):
+            u[j] += P[i, j] * f[i]
+    s = 0.0
+    for i in range(m):
+        s += f[i] * u[i]
+    if sign < 0 and ridge * (1.0 - s) < MIN_DOWNDATE:
+        return math.nan
+    scale = sign / (1.0 + sign * s)
+    w = np.zeros(n)
+    for i in range(m):
+        row = phi[i]
+        factor = u[i]
+        for a in range(n):
+            w[a] += factor * row[a]
+    shift = scale * (reward - mean[arm])
+    for a in range(n):
+        mean[a] += shift * w[a]
+        variance[a] = max(variance[a] - ridge * scale * w[a] * w[a], 0.0)
+    for i in range(m):
+        factor = scale * u[i]
+        for j in range(m):
+            P[i, j] -= factor * u[j]
+    return 0.5 * math.log(1.0 + sign * s)
+
+
+@compiled
+def recompute(
+    counts: NDArray[np.int64],
+    sums: Array,
+    phi: Array,
+    ridge: float,
+    P: Array,
+    mean: Array,
+    variance: Array,
+) -> float:
+    """Compute P and the posterior anew from the plays of each arm; return the gain."""
+    m, n = phi.shape
+    A = np.zeros((m, m))
+    b = np.zeros(m)
+    for arm in range(n):
+        if counts[arm] > 0:
+            for i in range(m):
+                b[i] += sums[arm] * phi[i, arm]
+                factor = counts[arm] * phi[i, arm]
+                for j in range(m):
+                    A[i, j] += factor * phi[j, arm]
+    R = np.empty((m, m))
+    z = np.empty(m)
+    log_det = cholesky(A, ridge, R)
+    solve_lower(R, b, z)
+    posterior(R, z, phi, ridge, mean, variance)
+    invert(R, P)
+    gain: float = 0.5 * (log_det - m * math.log(ridge))
+    return gain
+
+
+@compiled
+def rank_one_update(
+    sign: float,
+    arms: NDArray[np.int64],
+    rewards: Array,
+    active: NDArray[np.bool_],
+    phi: Array,
+    ridge: Array,
+    P: Array,
+    mean: Array,
+    variance: Array,
+    gain: Array,
+    counts: NDArray[np.int64],
+    sums: Array,
+    age: NDArray[np.int64],
+) -> None:
+    """Add or remove one observation of every active learner."""
+    for i in range(len(arms)):
+        if not active[i]:
+            continue
+        arm = arms[i]
+        counts[i, arm] += 1 if sign > 0 else -1
+        sums[i, arm] += sign * rewards[i]
+        if counts[i, arm] == 0:
+            sums[i, arm] = 0.0
+        change = math.nan
+        if age[i] < REFRESH:
+            change = rank_one(sign, arm, rewards[i], phi, ridge[i], P[i], mean[i], variance[i])
+        if math.isnan(change):
+            gain[i] = recompute(counts[i], sums[i], phi, ridge[i], P[i], mean[i], variance[i])
+            age[i] = 0
+        else:
+            gain[i] += change
+            age[i] += 1
+
+
+@compiled
+def discount_update(
+    arms: NDArray[np.int64],
+    rewards: Array,
+    active: NDArray[np.bool_],
+    discount: Array,
+    phi: Array,
+    ridge: Array,
+    gram: Array,
+    target: Array,
+    double_gram: Array,
+) -> None:
+    """Discount A, b and the double-weighted A2 of every active learner and add an observation."""
+    m = phi.shape[0]
+    for learner in range(len(arms)):
+        if not active[learner]:
+            continue
+        eta = discount[learner]
+        f = phi[:, arms[learner]].copy()
+        for i in range(m):
+            target[learner, i] = eta * target[learner, i] + rewards[learner] * f[i]
+            for j in range(m):
+                product = f[i] * f[j]
+                gram[learner, i, j] = eta * gram[learner, i, j] + product
+                double_gram[learner, i, j] = eta * eta * double_gram[learner, i, j] + product
+
+
+@compiled
+def posteriors(
+    active: NDArray[np.bool_],
+    phi: Array,
+    ridge: Array,
+    gram: Array,
+    target: Array,
+    double_gram: Array,
+    mean: Array,
+    variance: Array,
+    gain: Array,
+) -> None:
+    """Compute the posterior and the double-weighted gain of every active learner."""
+    m = phi.shape[0]
+    R = np.empty((m, m))
+    z = np.empty(m)
+    for i in range(gram.shape[0]):
+        if active[i]:
+            log_det = cholesky(double_gram[i], ridge[i], R)
+            gain[i] = 0.5 * (log_det - m * math.log(ridge[i]))
+            cholesky(gram[i], ridge[i], R)
+            solve_lower(R, target[i], z)
+            posterior(R, z, phi, ridge[i], mean[i], variance[i])
+
+
+@compiled
+def choose(
+    mean: Array, variance: Array, width: Array, uniform: Array, chosen: NDArray[np.int64]
+) -> None:
+    """Choose argmax mean + width * std for every learner; a tie goes to a uniform draw.
+
+    Args:
+        mean: Posterior means, `(B, n)`.
+        variance: Posterior variances, `(B, n)`.
+        width: Confidence widths beta, `(B,)`.
+        uniform: One draw from [0, 1) for each learner, `(B,)`.
+        chosen: Where the arms go, `(B,)`.
+    """
+    batch, n = mean.shape
+    bound = np.empty(n)
+    for i in range(batch):
+        for a in range(n):
+            bound[a] = mean[i, a] + width[i] * math.sqrt(variance[i, a])
+        best = bound.max()
+        ties = 0
+        for a in range(n):
+            ties += bound[a] >= best - TIE
+        rank = min(int(uniform[i] * ties), ties - 1)
+        for a in range(n):
+            if bound[a] >= best - TIE:
+                if rank == 0:
+                    chosen[i] = a
+                    break
+                rank -= 1

@@ -1,0 +1,61 @@
+"""Parameters that may differ from learner to learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgp_gym.kernels import Array
+from wgp_gym.validation import reject
+
+__all__ = ["per_learner"]
+
+
+def per_learner(
+    name: str,
+    value: Any,
+    batch: int | None,
+    low: float,
+    high: float,
+    closed: str = "both",
+    *,
+    whole: bool = False,
+) -> Array:
+    """Return a parameter for every learner.
+
+    Args:
+        name: The parameter's name.
+        value: A scalar, or one number for each learner, `(B,)`.
+        batch: B, or None where it is not yet known: the value is returned as it is.
+        low: The smallest value.
+        high: The largest value.
+        closed: Which ends are allowed themselves: "both", "left", "right" or "neither".
+        whole: Whether it counts something: whole numbers, or infinity where that is allowed.
+
+    Returns:
+        The parameter, `(B,)`.
+
+    Raises:
+        ValueError: If a number is out of range, or there is not one for each learner.
+    """
+    left, right = closed in ("both", "left"), closed in ("both", "right")
+    kind = "whole number" if whole else "float"
+    ends = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+    rule = f"a {kind} in {ends}, or one for each learner"
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        reject(name, "the agent", rule, value)
+    above = array >= low if left else array > low
+    below = array <= high if right else array < high
+    wrong = ~(above & below)  # also where it is NaN
+    if whole:
+        wrong |= np.isfinite(array) & (array != np.floor(array))
+    if array.ndim > 1 or array.size == 0 or isinstance(value, (bool, str)) or wrong.any():
+        reject(name, "the agent", rule, value)
+    if batch is None:
+        return array
+    if array.ndim == 1 and len(array) != batch:
+        reject(name, "the agent", f"a scalar or of shape ({batch},)", value)
+    return np.broadcast_to(array, batch).copy()

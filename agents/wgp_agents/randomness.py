@@ -1,0 +1,36 @@
+"""One independent random stream for each learner of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wgp_gym.kernels import Array
+
+__all__ = ["UniformStreams"]
+
+BLOCK = 256  # draws fetched at a time: one call per learner and block, not per step
+
+
+class UniformStreams:
+    """B streams of uniform numbers from [0, 1). Stream i does not depend on B.
+
+    Args:
+        seeds: One seed for each stream; None takes fresh entropy.
+    """
+
+    def __init__(self, seeds: Sequence[int | None]) -> None:
+        self._generators = [np.random.default_rng(seed) for seed in seeds]
+        self._block = np.empty((BLOCK, len(seeds)))
+        self._used = BLOCK
+
+    def draw(self) -> Array:
+        """Return the next number of every stream, `(B,)`."""
+        if self._used == BLOCK:
+            for i, generator in enumerate(self._generators):
+                self._block[:, i] = generator.random(BLOCK)
+            self._used = 0
+        row: Array = self._block[self._used]
+        self._used += 1
+        return row

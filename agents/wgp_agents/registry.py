@@ -1,0 +1,71 @@
+"""The one table of agents."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from wgp_agents.base import Agent
+from wgp_gym.validation import check_choice
+
+__all__ = ["AGENTS", "AgentEntry", "agent_class", "make", "names"]
+
+
+@dataclass(frozen=True)
+class AgentEntry:
+    """One agent.
+
+    Attributes:
+        name: The name that `make` takes.
+        entry_point: Its class, as "module:Class".
+        title: How it is written in figures and tables.
+        summary: One line that says what it is.
+    """
+
+    name: str
+    entry_point: str
+    title: str
+    summary: str
+
+
+_TABLE = (
+    ("wgp-ucb", "wgp_agents.wgp_ucb:WGPUCB", "WGP-UCB", "weights that favour recent data"),
+    ("igp-ucb", "wgp_agents.igp_ucb:IGPUCB", "IGP-UCB", "all data alike: the stationary learner"),
+    ("r-gp-ucb", "wgp_agents.r_gp_ucb:RGPUCB", "R-GP-UCB", "forgets everything every H steps"),
+    ("sw-gp-ucb", "wgp_agents.sw_gp_ucb:SWGPUCB", "SW-GP-UCB", "looks at the last W steps"),
+    ("random", "wgp_agents.baselines:Random", "random", "plays uniformly at random"),
+    ("oracle", "wgp_agents.baselines:Oracle", "oracle", "plays the true optimum: a reference"),
+)
+AGENTS: dict[str, AgentEntry] = {row[0]: AgentEntry(*row) for row in _TABLE}
+
+
+def names() -> list[str]:
+    """Return the names of all agents."""
+    return list(AGENTS)
+
+
+def agent_class(name: str) -> type[Agent]:
+    """Return an agent's class; its module is imported only now.
+
+    Raises:
+        ValueError: If there is no such agent.
+    """
+    entry = AGENTS[check_choice("name", name, "wgp_agents.make", AGENTS)]
+    module, _, attribute = entry.entry_point.partition(":")
+    found: type[Agent] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def make(name: str, env: Any, **parameters: Any) -> Agent:
+    """Make an agent for an environment.
+
+    Args:
+        name: One of `names()`.
+        env: The environment to play, single or vector, or a `BanditProblem`.
+        **parameters: The agent's own parameters; see its class.
+
+    Raises:
+        ValueError: If there is no such agent, or a parameter is out of its range.
+    """
+    return agent_class(name)(env, **parameters)

@@ -1,0 +1,46 @@
+"""SW-GP-UCB: looks at the last W observations."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.memory import WindowMemory
+from wgp_agents.gp.tuning import TheoryTuning, optional_length
+from wgp_gym.kernels import Array
+
+__all__ = ["SWGPUCB"]
+
+
+class SWGPUCB(GPAgent):
+    """Sliding-window GP-UCB (Zhou and Shroff 2021).
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        window: W >= 1, in steps, or infinity. Default: ceil of gamma^{1/4}
+            (T / B_T)^{1/2}, Remark 1 of its paper.
+        variation_budget: "known", "unknown" or B_T: see `TheoryTuning`.
+        information_gain: gamma_T of the default: see `TheoryTuning`.
+        **common: See `GPAgent`.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        window: Any = None,
+        variation_budget: Any = "unknown",
+        information_gain: Any = None,
+        **common: Unpack[GPParameters],
+    ) -> None:
+        super().__init__(env, memory=WindowMemory, **common)
+        self.tuning = TheoryTuning(variation_budget, information_gain)
+        self.window = optional_length("window", window, self.num_learners)
+
+    def _forgetting(self) -> Array:
+        if self.window is None:
+            return self.tuning.length(self.problem, self.num_learners)
+        return self.window

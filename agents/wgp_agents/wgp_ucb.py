@@ -1,0 +1,48 @@
+"""WGP-UCB: weights that favour recent data."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.memory import DiscountMemory
+from wgp_agents.gp.tuning import TheoryTuning
+from wgp_agents.parameters import per_learner
+from wgp_gym.kernels import Array
+
+__all__ = ["WGPUCB"]
+
+
+class WGPUCB(GPAgent):
+    """Weighted Gaussian Process UCB, [Deng22] Algorithm 1 with weights w_t = eta^{-t}.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        discount: eta in (0, 1]. Default: 1 - eta = gamma^{-1/4} (B_T / T)^{1/2}, Corollary 5.
+        variation_budget: "known", "unknown" or B_T: see `TheoryTuning`.
+        information_gain: gamma_T of the default: see `TheoryTuning`.
+        **common: See `GPAgent`.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        discount: Any = None,
+        variation_budget: Any = "unknown",
+        information_gain: Any = None,
+        **common: Unpack[GPParameters],
+    ) -> None:
+        super().__init__(env, memory=DiscountMemory, **common)
+        self.tuning = TheoryTuning(variation_budget, information_gain)
+        if discount is not None:
+            discount = per_learner("discount", discount, self.num_learners, 0.0, 1.0, "right")
+        self.discount: Array | None = discount
+
+    def _forgetting(self) -> Array:
+        if self.discount is None:
+            return 1 - self.tuning.rate(self.problem, self.num_learners)
+        return self.discount

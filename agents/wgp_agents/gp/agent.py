@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
-from wgp_agents.gp import compiled
+from wgp_agents.gp.choice import upper_confidence_bound
 from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.width import WidthForm, deng_width
 from wgp_agents.parameters import per_learner
@@ -142,8 +142,8 @@ class GPAgent(Agent):
     def _choose(self, uniform: UniformStreams) -> NDArray[np.int64]:
         """Maximise the upper confidence bound, [Deng22] Algorithm 1 line 3."""
         chosen = np.empty(self.num_learners, np.int64)
-        memory = self._memory
-        compiled.choose(memory.mean, memory.variance, self._widths(), uniform.draw(), chosen)
+        mean, variance = self._memory.mean, self._memory.variance
+        upper_confidence_bound(mean, variance, self._widths(), uniform.draw(), chosen)
         return chosen
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:

@@ -18,13 +18,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
 from wgp_gym.kernels import Array
 
-__all__ = ["choose", "discount_update", "posteriors", "rank_one_update"]
+__all__ = ["compiled", "discount_update", "posteriors", "rank_one_update"]
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 ARM_BLOCK = 128  # arms solved for together: with few features they fit the first-level cache
-TIE = 1e-9
 REFRESH = 64  # rank-one changes after which an inverse is computed anew
 MIN_DOWNDATE = 1e-5  # lambda (1 - phi^T P phi) below which a downdate would lose the digits
 
@@ -201,15 +202,10 @@ def rank_one_update(
     active: NDArray[np.bool_],
     phi: Array,
     ridge: Array,
-    P: Array,
-    mean: Array,
-    variance: Array,
-    gain: Array,
-    counts: NDArray[np.int64],
-    sums: Array,
-    age: NDArray[np.int64],
+    state: RankOneArrays,
 ) -> None:
     """Add or remove one observation of every active learner."""
+    P, mean, variance, gain, counts, sums, age = state
     for i in range(len(arms)):
         if not active[i]:
             continue
@@ -236,10 +232,7 @@ def discount_update(
     active: NDArray[np.bool_],
     discount: Array,
     phi: Array,
-    ridge: Array,
-    gram: Array,
-    target: Array,
-    double_gram: Array,
+    state: DiscountArrays,
 ) -> None:
     """Discount A, b and the double-weighted A2 of every active learner and add an observation."""
     m = phi.shape[0]
@@ -248,65 +241,24 @@ def discount_update(
             continue
         eta = discount[learner]
         f = phi[:, arms[learner]].copy()
+        A, b, A2 = state.gram[learner], state.target[learner], state.double_gram[learner]
         for i in range(m):
-            target[learner, i] = eta * target[learner, i] + rewards[learner] * f[i]
+            b[i] = eta * b[i] + rewards[learner] * f[i]
             for j in range(m):
-                product = f[i] * f[j]
-                gram[learner, i, j] = eta * gram[learner, i, j] + product
-                double_gram[learner, i, j] = eta * eta * double_gram[learner, i, j] + product
+                A[i, j] = eta * A[i, j] + f[i] * f[j]
+                A2[i, j] = eta * eta * A2[i, j] + f[i] * f[j]
 
 
 @compiled
-def posteriors(
-    active: NDArray[np.bool_],
-    phi: Array,
-    ridge: Array,
-    gram: Array,
-    target: Array,
-    double_gram: Array,
-    mean: Array,
-    variance: Array,
-    gain: Array,
-) -> None:
+def posteriors(active: NDArray[np.bool_], phi: Array, ridge: Array, state: DiscountArrays) -> None:
     """Compute the posterior and the double-weighted gain of every active learner."""
     m = phi.shape[0]
     R = np.empty((m, m))
     z = np.empty(m)
-    for i in range(gram.shape[0]):
+    for i in range(len(active)):
         if active[i]:
-            log_det = cholesky(double_gram[i], ridge[i], R)
-            gain[i] = 0.5 * (log_det - m * math.log(ridge[i]))
-            cholesky(gram[i], ridge[i], R)
-            solve_lower(R, target[i], z)
-            posterior(R, z, phi, ridge[i], mean[i], variance[i])
-
-
-@compiled
-def choose(
-    mean: Array, variance: Array, width: Array, uniform: Array, chosen: NDArray[np.int64]
-) -> None:
-    """Choose argmax mean + width * std for every learner; a tie goes to a uniform draw.
-
-    Args:
-        mean: Posterior means, `(B, n)`.
-        variance: Posterior variances, `(B, n)`.
-        width: Confidence widths beta, `(B,)`.
-        uniform: One draw from [0, 1) for each learner, `(B,)`.
-        chosen: Where the arms go, `(B,)`.
-    """
-    batch, n = mean.shape
-    bound = np.empty(n)
-    for i in range(batch):
-        for a in range(n):
-            bound[a] = mean[i, a] + width[i] * math.sqrt(variance[i, a])
-        best = bound.max()
-        ties = 0
-        for a in range(n):
-            ties += bound[a] >= best - TIE
-        rank = min(int(uniform[i] * ties), ties - 1)
-        for a in range(n):
-            if bound[a] >= best - TIE:
-                if rank == 0:
-                    chosen[i] = a
-                    break
-                rank -= 1
+            log_det = cholesky(state.double_gram[i], ridge[i], R)
+            state.gain[i] = 0.5 * (log_det - m * math.log(ridge[i]))
+            cholesky(state.gram[i], ridge[i], R)
+            solve_lower(R, state.target[i], z)
+            posterior(R, z, phi, ridge[i], state.mean[i], state.variance[i])

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.gp import blas, compiled
+from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
 from wgp_gym.kernels import Array
 
 __all__ = ["DiscountMemory", "Memory", "RestartMemory", "WindowMemory"]
@@ -77,30 +78,29 @@ class RankOneState:
 
     def __init__(self, features: Array, regularization: Array) -> None:
         batch, (n, m) = len(regularization), features.shape
-        self.phi = np.ascontiguousarray(features.T)
-        self.prior = np.sum(features**2, axis=1)
-        self.ridge = regularization
-        self.inverse = np.empty((batch, m, m))
-        self.mean = np.empty((batch, n))
-        self.variance = np.empty((batch, n))
-        self.gain = np.empty(batch)
-        self.counts = np.empty((batch, n), np.int64)
-        self.sums = np.empty((batch, n))
-        self.age = np.empty(batch, np.int64)
+        self._phi = np.ascontiguousarray(features.T)
+        self._prior = np.sum(features**2, axis=1)
+        self._ridge = regularization
+        self.arrays = RankOneArrays(
+            inverse=np.zeros((batch, m, m)),
+            mean=np.zeros((batch, n)),
+            variance=np.zeros((batch, n)),
+            gain=np.zeros(batch),
+            counts=np.zeros((batch, n), np.int64),
+            sums=np.zeros((batch, n)),
+            age=np.zeros(batch, np.int64),
+        )
 
     def clear(self, mask: Mask) -> None:
         """Put the learners in `mask` back to the prior."""
-        self.inverse[mask] = np.eye(len(self.phi)) / self.ridge[mask, None, None]
-        self.variance[mask] = self.prior
-        for array in (self.mean, self.gain, self.counts, self.sums, self.age):
+        for array in self.arrays:
             array[mask] = 0
+        self.arrays.inverse[mask] = np.eye(len(self._phi)) / self._ridge[mask, None, None]
+        self.arrays.variance[mask] = self._prior
 
     def change(self, sign: float, arms: Arms, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
-        compiled.rank_one_update(
-            sign, arms, rewards, active, self.phi, self.ridge, self.inverse, self.mean,
-            self.variance, self.gain, self.counts, self.sums, self.age,
-        )  # fmt: skip
+        compiled.rank_one_update(sign, arms, rewards, active, self._phi, self._ridge, self.arrays)
 
 
 class RestartMemory(Memory):
@@ -115,8 +115,8 @@ class RestartMemory(Memory):
 
     def __init__(self, features: Array, regularization: Array) -> None:
         self._state = RankOneState(features, regularization)
-        self.mean, self.variance = self._state.mean, self._state.variance
-        self.gain = self._state.gain
+        arrays = self._state.arrays
+        self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
         self._clock = np.zeros(len(regularization))
         self._period = np.full(len(regularization), math.inf)
 
@@ -147,8 +147,8 @@ class WindowMemory(Memory):
     def __init__(self, features: Array, regularization: Array) -> None:
         batch = len(regularization)
         self._state = RankOneState(features, regularization)
-        self.mean, self.variance = self._state.mean, self._state.variance
-        self.gain = self._state.gain
+        arrays = self._state.arrays
+        self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
         self._rows = np.arange(batch)
         self._window = np.full(batch, math.inf)
         self._seen = np.zeros(batch, np.int64)
@@ -202,27 +202,26 @@ class DiscountMemory(Memory):
         self._prior = np.sum(features**2, axis=1)
         self._ridge = regularization
         self._discount = np.ones(batch)
-        self._gram, self._double_gram = np.zeros((2, batch, m, m))
-        self._target = np.zeros((batch, m))
-        self.mean = np.zeros((batch, n))
-        self.variance = np.zeros((batch, n))
-        self.gain = np.zeros(batch)
+        self._arrays = DiscountArrays(
+            gram=np.zeros((batch, m, m)),
+            target=np.zeros((batch, m)),
+            double_gram=np.zeros((batch, m, m)),
+            mean=np.zeros((batch, n)),
+            variance=np.zeros((batch, n)),
+            gain=np.zeros(batch),
+        )
+        self.mean, self.variance = self._arrays.mean, self._arrays.variance
+        self.gain = self._arrays.gain
         self._posteriors = blas.posteriors if m > MANY_FEATURES else compiled.posteriors
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the discount eta in (0, 1]."""
         self._discount[mask] = forgetting[mask]
-        for array in (self._gram, self._double_gram, self._target, self.mean, self.gain):
+        for array in self._arrays:
             array[mask] = 0.0
         self.variance[mask] = self._prior
 
     def update(self, arms: Arms, rewards: Array, active: Mask) -> None:
         """Fade the past and take in one observation."""
-        compiled.discount_update(
-            arms, rewards, active, self._discount, self._phi, self._ridge, self._gram,
-            self._target, self._double_gram,
-        )  # fmt: skip
-        self._posteriors(
-            active, self._phi, self._ridge, self._gram, self._target, self._double_gram,
-            self.mean, self.variance, self.gain,
-        )  # fmt: skip
+        compiled.discount_update(arms, rewards, active, self._discount, self._phi, self._arrays)
+        self._posteriors(active, self._phi, self._ridge, self._arrays)

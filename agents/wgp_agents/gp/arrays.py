@@ -1,0 +1,54 @@
+"""The arrays that the compiled loops change in place, B learners each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.kernels import Array
+
+__all__ = ["DiscountArrays", "RankOneArrays"]
+
+
+class RankOneArrays(NamedTuple):
+    """What is kept of unweighted data.
+
+    Attributes:
+        inverse: V^{-1}, `(B, m, m)`.
+        mean: Posterior means, `(B, n)`.
+        variance: Posterior variances, `(B, n)`.
+        gain: Information gains, `(B,)`.
+        counts: The plays of each arm, `(B, n)`.
+        sums: The rewards of each arm, added up, `(B, n)`.
+        age: Rank-one changes since the inverse was last computed anew, `(B,)`.
+    """
+
+    inverse: Array
+    mean: Array
+    variance: Array
+    gain: Array
+    counts: NDArray[np.int64]
+    sums: Array
+    age: NDArray[np.int64]
+
+
+class DiscountArrays(NamedTuple):
+    """What is kept of discounted data.
+
+    Attributes:
+        gram: A, `(B, m, m)`.
+        target: b, `(B, m)`.
+        double_gram: A2, `(B, m, m)`.
+        mean: Posterior means, `(B, n)`.
+        variance: Posterior variances, `(B, n)`.
+        gain: Double-weighted information gains, `(B,)`.
+    """
+
+    gram: Array
+    target: Array
+    double_gram: Array
+    mean: Array
+    variance: Array
+    gain: Array

@@ -1,0 +1,162 @@
+"""From results to files, each written whole or not at all: tables, curves and a manifest."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wgp_agents.benchmark.experiment import COMPETITORS, Panel, Setting, UnitResult
+from wgp_agents.benchmark.statistics import estimate, paired_difference
+from wgp_agents.registry import AGENTS
+from wgp_gym.kernels import Array
+
+__all__ = ["Collected", "collect", "summary_rows", "table", "write_files"]
+
+REFERENCE = "wgp-ucb"
+PACKAGES = ("wgp-gym", "gymnasium", "numpy", "scipy", "numba")
+
+Key = tuple[Panel, Setting, str]
+Collected = dict[Key, UnitResult]
+
+
+def collect(results: Iterable[UnitResult]) -> Collected:
+    """Join the batches of each panel, setting and agent, in order of the runs."""
+    parts: dict[Key, list[UnitResult]] = {}
+    for result in results:
+        unit = result.unit
+        parts.setdefault((unit.panel, unit.setting, unit.agent), []).append(result)
+    return {key: join(batches) for key, batches in parts.items()}
+
+
+def join(batches: list[UnitResult]) -> UnitResult:
+    """Join batches of one kind into one result."""
+
+    def concatenate(name: str) -> Array:
+        return np.concatenate([getattr(batch, name) for batch in batches])
+
+    return UnitResult(
+        batches[0].unit,
+        concatenate("seeds"),
+        concatenate("norm_bounds"),
+        concatenate("variation_budgets"),
+        concatenate("cumulative_regret"),
+    )
+
+
+def summary_rows(collected: Collected) -> list[dict[str, Any]]:
+    """Return one row for each panel, setting and agent, with its final regret.
+
+    The difference from the reference is taken run by run, on the same episodes.
+    """
+    finals = {key: result.cumulative_regret[:, -1] for key, result in collected.items()}
+    rows = []
+    for (panel, setting, agent), regrets in finals.items():
+        final = estimate(regrets)
+        difference = paired_difference(regrets, finals[panel, setting, REFERENCE])
+        rivals = [finals[panel, setting, rival].mean() for rival in COMPETITORS]
+        rows.append(
+            {
+                "panel": panel.name,
+                "in_figure": setting == panel.setting,
+                "variation_budget": setting.variation_budget,
+                "regularization": setting.regularization or "R^2",
+                "agent": agent,
+                "runs": len(regrets),
+                "mean_final_regret": float(final.mean),
+                "standard_error": float(final.standard_error),
+                "median_final_regret": float(np.median(regrets)),
+                f"minus_{REFERENCE}": float(difference.mean),
+                "difference_standard_error": float(difference.standard_error),
+                "lowest_mean": bool(regrets.mean() == min(rivals)),
+            }
+        )
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return a table of final regrets for people: mean ± standard error, the lowest marked."""
+    lines: dict[str, list[str]] = {}
+    for row in rows:
+        label = f"{row['panel']:8}{row['variation_budget']:9}{row['regularization']!s:8}"
+        mark = "*" if row["lowest_mean"] else " "
+        cell = f"{row['mean_final_regret']:.0f} ± {row['standard_error']:.0f}{mark}"
+        lines.setdefault(label, []).append(f"{cell:>14}")
+    head = f"{'panel':8}{'B_T':9}{'lambda':8}"
+    head += "".join(f"{AGENTS[agent].title + ' ':>14}" for agent in COMPETITORS)
+    return "\n".join([head, *(label + "".join(cells) for label, cells in lines.items())])
+
+
+def write_files(
+    collected: Collected, rows: list[dict[str, Any]], manifest: dict[str, Any], folder: Path
+) -> None:
+    """Write summary.csv, runs.csv, curves.npz and manifest.json.
+
+    Args:
+        collected: The results.
+        rows: Their summary.
+        manifest: What to say of the run, beside the versions.
+        folder: Where the files go; it must exist.
+    """
+    write_csv(folder / "summary.csv", rows)
+    write_csv(folder / "runs.csv", run_rows(collected))
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **curve_arrays(collected))
+    write_whole(folder / "curves.npz", buffer.getvalue())
+    versions = {package: version(package) for package in PACKAGES}
+    versions["python"] = platform.python_version()
+    text = json.dumps(manifest | {"versions": versions}, indent=2)
+    write_whole(folder / "manifest.json", text.encode())
+
+
+def run_rows(collected: Collected) -> list[dict[str, Any]]:
+    """Return one row for each single run."""
+    return [
+        {
+            "panel": panel.name,
+            "variation_budget": setting.variation_budget,
+            "regularization": setting.regularization or "R^2",
+            "agent": agent,
+            "run": run,
+            "env_seed": int(result.seeds[run, 0]),
+            "agent_seed": int(result.seeds[run, 1]),
+            "B": float(result.norm_bounds[run]),
+            "B_T": float(result.variation_budgets[run]),
+            "final_regret": float(result.cumulative_regret[run, -1]),
+        }
+        for (panel, setting, agent), result in collected.items()
+        for run in range(len(result.seeds))
+    ]
+
+
+def curve_arrays(collected: Collected) -> dict[str, Array]:
+    """Return the figure's cumulative regrets `(runs, T)`, as "panel/agent"; step t is column t."""
+    return {
+        f"{panel.name}/{agent}": result.cumulative_regret
+        for (panel, setting, agent), result in collected.items()
+        if setting == panel.setting
+    }
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write rows of equal keys."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue().encode())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that an interrupt leaves the old one or the new one, never a half."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(data)
+    os.replace(part, path)

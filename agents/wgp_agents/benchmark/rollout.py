@@ -1,0 +1,105 @@
+"""Playing an agent in an environment, and keeping what a scorer wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.base import Agent
+from wgp_gym.kernels import Array
+
+__all__ = ["RECORDED", "Rollout", "rollout"]
+
+RECORDED = (
+    "expected_reward",
+    "optimal_reward",
+    "optimal_action",
+    "regret",
+    "cumulative_regret",
+    "variation",
+    "sup_variation",
+    "changed",
+)
+"""What is kept of each step's info, beside action and reward."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """One whole episode of each of B learners, in arrays labelled by run and step.
+
+    Attributes:
+        agent: The agent's class.
+        environment: The environment's id.
+        seeds: The environment's seed of each run, B of them; None where it was not given.
+        norm_bounds: B of each run's episode, `(B,)`.
+        variation_budgets: B_T of each run's episode, `(B,)`.
+        steps: "action", "reward" and the names in `RECORDED`, each `(B, T)` (actions of a box
+            `(B, T, d)`): the value at run i and step t stands at [i, t - 1].
+    """
+
+    agent: str
+    environment: str
+    seeds: list[int | None]
+    norm_bounds: Array
+    variation_budgets: Array
+    steps: dict[str, NDArray[Any]]
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.steps[name]
+
+
+def rollout(
+    agent: Agent,
+    env: Any,
+    seed: int | Sequence[int] | None = None,
+    agent_seed: int | Sequence[int] | None = None,
+) -> Rollout:
+    """Play one episode from its start to its end.
+
+    Args:
+        agent: The agent, made for `env`.
+        env: An environment of `wgp_gym`, or its native vector environment.
+        seed: The environment's seed; with a vector environment s stands for s, s + 1, ..., and
+            a sequence gives each sub-environment its own.
+        agent_seed: The agent's seed, likewise; default: the environment's.
+
+    Returns:
+        The episode. Its arrays have a first axis of length 1 with a single environment.
+
+    """
+    observation, _ = env.reset(seed=seed)
+    agent.reset(seed if agent_seed is None else agent_seed)
+    horizon = agent.problem.horizon
+    records: list[dict[str, Any]] = []
+    for _ in range(horizon):
+        action = agent.act(observation)
+        observation, reward, _, _, info = env.step(action)
+        agent.observe(action, reward)
+        records.append({"action": action, "reward": reward} | {k: info[k] for k in RECORDED})
+    return Rollout(
+        agent=type(agent).__name__,
+        environment=env.spec.id if env.spec else type(env.unwrapped).__name__,
+        seeds=episode_seeds(seed, agent.num_learners),
+        norm_bounds=np.atleast_1d(np.asarray(agent.problem.norm_bound, float)),
+        variation_budgets=np.atleast_1d(np.asarray(agent.problem.variation_budget, float)),
+        steps={name: stack(records, name, agent.batched) for name in records[0]},
+    )
+
+
+def stack(records: list[dict[str, Any]], name: str, batched: bool) -> NDArray[Any]:
+    """Return one quantity of all steps, run first."""
+    values = np.array([record[name] for record in records])
+    return np.swapaxes(values, 0, 1) if batched else values[None]
+
+
+def episode_seeds(seed: int | Sequence[int] | None, batch: int) -> list[int | None]:
+    """Return the seed of each run."""
+    if seed is None:
+        return [None] * batch
+    if isinstance(seed, int):
+        return [seed + i for i in range(batch)]
+    return [int(one) for one in seed]

@@ -1,0 +1,120 @@
+"""The command `wgp-gym`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["main"]
+
+INTERRUPTED = 130  # what a shell expects of a command that was interrupted
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The words after `wgp-gym`; None takes them from the command line.
+
+    Returns:
+        The exit code: 0, or 130 after an interrupt.
+    """
+    options = parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except KeyboardInterrupt:
+        print("\nInterrupted: nothing was written.", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command's parser."""
+    root = argparse.ArgumentParser(prog="wgp-gym", description=__doc__)
+    commands = root.add_subparsers(required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="list the environments and the agents")
+    listing.set_defaults(run=list_names)
+    figure = commands.add_parser(
+        "reproduce",
+        help="play Figure 1 of the paper and write figure, tables and curves",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    figure.add_argument("--seeds", type=positive, default=100, help="runs of each agent")
+    figure.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
+    figure.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
+    figure.add_argument("--root-seed", type=int, default=2022, help="all seeds follow from it")
+    figure.add_argument("--horizon", type=positive, help="steps of each run, for a quick look")
+    figure.set_defaults(run=reproduce)
+    return root
+
+
+def positive(text: str) -> int:
+    """Return a whole number of at least 1.
+
+    Raises:
+        argparse.ArgumentTypeError: If the text is none.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
+def default_jobs() -> int:
+    """Return the number of processors that this process may use."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def list_names(options: argparse.Namespace) -> int:
+    """Print every environment id and agent name with one line each."""
+    from wgp_agents.registry import AGENTS
+    from wgp_gym.registration import ENVIRONMENTS
+
+    del options
+    print("Environments (gymnasium.make):")
+    for environment in ENVIRONMENTS:
+        print(f"  {environment.id:26}{environment.summary}")
+    print("Agents (wgp_agents.make):")
+    for agent in AGENTS.values():
+        print(f"  {agent.name:26}{agent.summary}")
+    return 0
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """Play Figure 1, print its tables, and write its files."""
+    from wgp_agents.benchmark import experiment, plots, report
+
+    started = time.perf_counter()
+    options.out.mkdir(parents=True, exist_ok=True)
+    work = experiment.units(options.seeds, options.root_seed, options.horizon)
+    collected = report.collect(experiment.run(work, options.jobs))
+    rows = report.summary_rows(collected)
+    manifest: dict[str, Any] = {
+        "command": "reproduce",
+        "seeds": options.seeds,
+        "root_seed": options.root_seed,
+        "horizon": options.horizon,
+        "jobs": options.jobs,
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+    report.write_files(collected, rows, manifest, options.out)
+    curves = {
+        (panel.name, agent): result.cumulative_regret
+        for (panel, setting, agent), result in collected.items()
+        if setting == panel.setting
+    }
+    plots.figure1(curves, experiment.PANELS, options.out)
+    print("\nFinal regret in Figure 1, mean ± standard error (*: lowest mean):")
+    print(report.table([row for row in rows if row["in_figure"]]))
+    print("\nUnder other settings:")
+    print(report.table([row for row in rows if not row["in_figure"]]))
+    print(
+        f"\nWritten to {options.out}: figure1.png, figure1.pdf, summary.csv, runs.csv, "
+        "curves.npz, manifest.json"
+    )
+    return 0

@@ -11,6 +11,7 @@ near[u] D_{base[u]} + far[u] D_{base[u] + 1}: no step crosses more than one knot
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -41,7 +42,7 @@ class Path:
     index: Indices
     num_knots: int
 
-    @property
+    @cached_property
     def right(self) -> Indices:
         """The knot after each position, `(U,)`; the last knot has none and stands for itself."""
         return np.minimum(self.left + 1, self.num_knots - 1)
@@ -78,8 +79,9 @@ class Path:
         norms: Array = np.sqrt(np.maximum(square, 0.0))
         return norms
 
+    @cached_property
     def steps(self) -> tuple[Indices, Array, Array]:
-        """Return base, near and far of every step between positions, `(U - 1,)` each."""
+        """Base, near and far of every step between positions, `(U - 1,)` each."""
         base = self.left[:-1]
         crosses = self.left[1:] > base
         near = np.where(crosses, 1 - self.weight[:-1], np.diff(self.weight))
@@ -92,7 +94,7 @@ class Path:
         Args:
             differences: The functions D_k, K - 1 of them.
         """
-        base, near, far = self.steps()
+        base, near, far = self.steps
         squares = np.append(differences.squared_norms(), 0.0)
         cross = np.append(differences[:-1].inner(differences[1:]), 0.0)
         square = near**2 * squares[base] + far**2 * squares[np.minimum(base + 1, len(squares) - 1)]

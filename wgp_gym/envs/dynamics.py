@@ -16,7 +16,7 @@ from wgp_gym.problem import BanditProblem
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 
 REWARD_LIMIT = 1e12  # the observation's bound on the last reward
-NUM_STREAMS = 3  # functions, change times, noise: kept apart so that none moves another
+FUNCTIONS, NOISE = 0, 2  # streams, kept apart so that none moves another; 1 is for change times
 
 
 class Dynamics:
@@ -88,9 +88,12 @@ class Dynamics:
 
     def _draw(self, rng: np.random.Generator) -> tuple[Episode, Array]:
         entropy = rng.integers(2**63, size=2).tolist()
-        functions, _, noise = np.random.SeedSequence(entropy).spawn(NUM_STREAMS)
-        episode = self.task.draw(np.random.default_rng(functions))
-        draws = np.random.default_rng(noise).standard_normal(self.task.horizon)
+        functions, noise = (
+            np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(stream,)))
+            for stream in (FUNCTIONS, NOISE)
+        )
+        episode = self.task.draw(functions)
+        draws = noise.standard_normal(self.task.horizon)
         return episode, self.task.noise_std * draws
 
     def _gather(self, name: str) -> NDArray[Any]:

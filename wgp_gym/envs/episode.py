@@ -79,7 +79,7 @@ def sup_increments(path: Path, differences: Functions, search: Search) -> Array:
         differences: The D_k.
         search: How to find a function's maximum on the decision set.
     """
-    base, near, far = path.steps()
+    base, near, far = path.steps
     steps = np.abs(near) * np.append(sup_norms(differences, search), 0.0)[base]
     for u in np.flatnonzero(far):  # a line that passes a knot between two steps: rare
         here, there = differences[base[u : u + 1]], differences[base[u : u + 1] + 1]

@@ -157,8 +157,10 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
         """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""
         info = self._dynamics.info()
         info["t"] = np.full(self.num_envs, info["t"])
-        masks = {f"_{key}": np.ones(self.num_envs, bool) for key in info}
-        return {key: value.copy() for key, value in info.items()} | masks
+        masks = zip(
+            (f"_{key}" for key in info), np.ones((len(info), self.num_envs), bool), strict=True
+        )
+        return {key: value.copy() for key, value in info.items()} | dict(masks)
 
     def expected_rewards(self) -> Array:
         """Return, on the domain, the functions that the next actions meet, `(B, n)`."""

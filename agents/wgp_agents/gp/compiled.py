@@ -1,7 +1,8 @@
 """The compiled inner loops: arithmetic per learner, so that no learner's numbers depend on B.
 
-Every loop runs along contiguous rows without reordering sums, which lets the compiler use
-vector instructions and keeps results reproducible. Each kernel is tested against plain numpy.
+Inner loops run along rows, from index 0 (numba checks an index that could be negative, which
+bars vector instructions), and never reorder a sum, so results are reproducible. Each kernel is
+tested against plain numpy.
 
 Notation, for one learner, as in `wgp_agents.gp.memory`: `phi` is the feature table turned
 `(m, n)`; V = A + lambda I, with A = sum of w phi phi^T `(m, m)` and b = sum of w y phi `(m,)`;
@@ -37,37 +38,71 @@ def compiled(function: F) -> F:
 
 
 @compiled
-def cholesky(V: Array, ridge: float, R: Array) -> float:
-    """Factorise V + ridge I = R^T R, R upper `(m, m)`; return the log-determinant."""
+def cholesky(V: Array, ridge: float, R: Array) -> None:
+    """Factorise V + ridge I = R^T R, R upper `(m, m)`."""
     m = V.shape[0]
-    log_det = 0.0
     for i in range(m):
-        for j in range(i, m):
-            R[i, j] = V[i, j]
-        R[i, i] += ridge
-    for i in range(m):
-        pivot = math.sqrt(R[i, i])
-        log_det += math.log(pivot)
-        R[i, i] = pivot
-        for j in range(i + 1, m):
-            R[i, j] /= pivot
-        for k in range(i + 1, m):
-            factor = R[i, k]
-            for j in range(k, m):
-                R[k, j] -= factor * R[i, j]
-    return 2 * log_det
+        row = R[i, i:]
+        row[:] = V[i, i:]
+        row[0] += ridge
+        for k in range(i):
+            above = R[k, i:]
+            factor = above[0]
+            for j in range(m - i):
+                row[j] -= factor * above[j]
+        inverse = 1.0 / math.sqrt(row[0])
+        for j in range(m - i):
+            row[j] *= inverse
+
+
+@compiled
+def information_gain(R: Array, ridge: float) -> float:
+    """Return 1/2 log det(I + A / lambda) from the factor of A + lambda I."""
+    gain: float = -0.5 * R.shape[0] * math.log(ridge)
+    for i in range(R.shape[0]):
+        gain += math.log(R[i, i])
+    return gain
 
 
 @compiled
 def solve_lower(R: Array, b: Array, z: Array) -> None:
     """Solve R^T z = b, all `(m,)`."""
     m = R.shape[0]
+    z[:] = b
     for i in range(m):
-        z[i] = b[i]
+        rest = z[i:]
+        row = R[i, i:]
+        rest[0] /= row[0]
+        for j in range(1, m - i):
+            rest[j] -= row[j] * rest[0]
+
+
+@compiled
+def solve_block(
+    R: Array, z: Array, phi: Array, ridge: float, mean: Array, variance: Array, Y: Array
+) -> None:
+    """Compute the posterior of a block of arms. See `posterior`."""
+    m, n = phi.shape
+    mean[:] = 0.0
+    variance[:] = 0.0
     for i in range(m):
-        z[i] /= R[i, i]
-        for j in range(i + 1, m):
-            z[j] -= R[i, j] * z[i]
+        row = Y[i]
+        for a in range(n):
+            row[a] = phi[i, a]
+        for j in range(i):
+            factor = R[j, i]
+            other = Y[j]
+            for a in range(n):
+                row[a] -= factor * other[a]
+        inverse = 1.0 / R[i, i]
+        weight = z[i]
+        for a in range(n):
+            y = row[a] * inverse
+            row[a] = y
+            variance[a] += y * y
+            mean[a] += y * weight
+    for a in range(n):
+        variance[a] *= ridge
 
 
 @compiled
@@ -79,26 +114,8 @@ def posterior(R: Array, z: Array, phi: Array, ridge: float, mean: Array, varianc
     m, n = phi.shape
     Y = np.empty((m, ARM_BLOCK))
     for start in range(0, n, ARM_BLOCK):
-        width = min(ARM_BLOCK, n - start)
-        total = variance[start : start + width]
-        centre = mean[start : start + width]
-        total[:] = 0.0
-        centre[:] = 0.0
-        for i in range(m):
-            row = Y[i, :width]
-            row[:] = phi[i, start : start + width]
-            for j in range(i):
-                factor = R[j, i]
-                other = Y[j, :width]
-                for a in range(width):
-                    row[a] -= factor * other[a]
-            inverse = 1.0 / R[i, i]
-            for a in range(width):
-                row[a] *= inverse
-                total[a] += row[a] * row[a]
-                centre[a] += row[a] * z[i]
-        for a in range(width):
-            total[a] *= ridge
+        stop = min(start + ARM_BLOCK, n)
+        solve_block(R, z, phi[:, start:stop], ridge, mean[start:stop], variance[start:stop], Y)
 
 
 @compiled
@@ -186,12 +203,11 @@ def recompute(
                     A[i, j] += factor * phi[j, arm]
     R = np.empty((m, m))
     z = np.empty(m)
-    log_det = cholesky(A, ridge, R)
+    cholesky(A, ridge, R)
     solve_lower(R, b, z)
     posterior(R, z, phi, ridge, mean, variance)
     invert(R, P)
-    gain: float = 0.5 * (log_det - m * math.log(ridge))
-    return gain
+    return information_gain(R, ridge)
 
 
 @compiled
@@ -257,8 +273,8 @@ def posteriors(active: NDArray[np.bool_], phi: Array, ridge: Array, state: Disco
     z = np.empty(m)
     for i in range(len(active)):
         if active[i]:
-            log_det = cholesky(state.double_gram[i], ridge[i], R)
-            state.gain[i] = 0.5 * (log_det - m * math.log(ridge[i]))
+            cholesky(state.double_gram[i], ridge[i], R)
+            state.gain[i] = information_gain(R, ridge[i])
             cholesky(state.gram[i], ridge[i], R)
             solve_lower(R, state.target[i], z)
             posterior(R, z, phi, ridge[i], state.mean[i], state.variance[i])

@@ -1,0 +1,226 @@
+"""Measure the project's speed against its two natural rivals, in one process and one thread.
+
+Usage: python scripts/bench_speed.py [--quick] [--json FILE]
+
+The rivals play the very same WGP-UCB rule on the same episodes: scikit-learn's Gaussian process
+fitted anew at every step with alpha = lambda / w, and the dense form that inverts a 100 x 100
+matrix at every step. All three agree on every action, or the script stops. The
+rule is the whole of it for all: posterior, information gain, confidence width, choice.
+Needs the `dev` extra (scikit-learn and its threadpoolctl).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from threadpoolctl import threadpool_limits
+
+import wgp_agents
+from wgp_agents.benchmark.experiment import COMPETITORS
+from wgp_agents.benchmark.rollout import Rollout, rollout
+from wgp_agents.gp.width import deng_width
+from wgp_gym.envs import SyntheticTask
+
+LAMBDA, LENGTHSCALE, DISCOUNT, HORIZON = 0.01, 0.2, 0.95, 500
+DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
+K = np.exp(-((DOMAIN - DOMAIN.T) ** 2) / (2 * LENGTHSCALE**2))
+Rows = list[tuple[str, float, str]]
+
+
+def vector(env_id: str, batch: int, **kwargs: Any) -> Any:
+    """Make a native vector environment."""
+    mode = "vector_entry_point"
+    return gymnasium.make_vec(env_id, num_envs=batch, vectorization_mode=mode, **kwargs)
+
+
+def sklearn_posterior(
+    arms: NDArray[np.int64], rewards: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and std on the domain from a fit to all data with alpha = lambda / w."""
+    age = np.arange(len(arms))[::-1]
+    model = GaussianProcessRegressor(
+        RBF(LENGTHSCALE, "fixed"), alpha=LAMBDA / DISCOUNT**age, optimizer=None
+    )
+    mean, std = model.fit(DOMAIN[arms], rewards).predict(DOMAIN, return_std=True)
+    return mean, std
+
+
+def dense_posterior(
+    arms: NDArray[np.int64], rewards: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the same from M = K (lambda I + W K)^{-1}, W the summed weights of each arm."""
+    weights = DISCOUNT ** np.arange(len(arms))[::-1]
+    W = np.bincount(arms, weights, minlength=100)
+    totals = np.bincount(arms, weights * rewards, minlength=100)
+    M = K @ np.linalg.inv(LAMBDA * np.eye(100) + W[:, None] * K)
+    variance = K.diagonal() - np.einsum("ij,j,ji->i", M, W, K)
+    return M @ totals, np.sqrt(np.maximum(variance, 0.0))
+
+
+def realised_gain(arms: NDArray[np.int64]) -> float:
+    """Return 1/2 log det(I + W2 K / lambda), W2 the summed squared weights of each arm."""
+    squares = DISCOUNT ** (2 * np.arange(len(arms))[::-1])
+    W2 = np.bincount(arms, squares, minlength=100)
+    return 0.5 * float(np.linalg.slogdet(np.eye(100) + W2[:, None] * K / LAMBDA)[1])
+
+
+def rival(posterior: Callable[..., Any], played: Rollout, steps: int) -> float:
+    """Follow a run of ours by the rival's own bounds; return its seconds.
+
+    Raises:
+        SystemExit: If the rival would have played another arm, ties apart.
+    """
+    arms, rewards = played["action"][0], played["reward"][0]
+    constants = (played.norm_bounds[0], 0.1, LAMBDA, 0.1)
+    seconds = 0.0
+    for t in range(1, steps):
+        start = time.perf_counter()
+        beta = deng_width(*map(np.asarray, (*constants, realised_gain(arms[:t]))))
+        mean, std = posterior(arms[:t], rewards[:t])
+        bound = mean + beta * std
+        best = int(np.argmax(bound))
+        seconds += time.perf_counter() - start
+        if bound[arms[t]] < bound[best] - 1e-5:
+            raise SystemExit(f"At step {t + 1} the rival plays another arm: no fair comparison.")
+    return seconds
+
+
+def our_run(seed: int) -> Rollout:
+    """Play a run with the project's agent."""
+    env = gymnasium.make("WGPBandit-Abrupt-v0")
+    agent = wgp_agents.make("wgp-ucb", env, discount=DISCOUNT, regularization=LAMBDA)
+    return rollout(agent, env, seed)
+
+
+def panel_seconds(runs: int) -> float:
+    """Return the best of three times for one panel: 4 agents x `runs` runs x 500 steps."""
+    env = vector("WGPBandit-Abrupt-v0", runs)
+    env.reset(seed=0)
+    times = []
+    for _ in range(4):  # the first warms up
+        start = time.perf_counter()
+        for name in COMPETITORS:
+            rollout(wgp_agents.make(name, env), env, 0)
+        times.append(time.perf_counter() - start)
+    return min(times[1:])
+
+
+def measure_panel(quick: bool) -> Rows:
+    """Compare one panel with both rivals."""
+    steps = 200 if quick else HORIZON
+    ours = our_run(7)
+    per_run = panel_seconds(100) / 400
+    rows = [("one run of a panel (mean of 4 agents x 100 runs), ours", per_run * 1e3, "ms")]
+    for name, posterior in (("scikit-learn", sklearn_posterior), ("dense", dense_posterior)):
+        seconds = rival(posterior, ours, steps)
+        rows.append((f"one run of {steps} steps, {name}", seconds * 1e3, "ms"))
+        rows.append((f"{name} / ours", seconds / per_run, "times"))
+    return rows
+
+
+def measure_long(quick: bool) -> Rows:
+    """Compare WGP-UCB's cost per step early and late, and watch the memory."""
+    end = 5_000 if quick else 100_000
+    problem = SyntheticTask("constant").problem(None)
+    agent = wgp_agents.make("wgp-ucb", problem, discount=0.9, norm_bound=1.0)
+    agent.reset(0)
+    rng = np.random.default_rng(0)
+    rewards = rng.normal(size=end)
+    costs: dict[int, list[float]] = {}
+    peak = {}
+    for t in range(end):
+        start = time.perf_counter()
+        agent.observe(agent.act(), rewards[t])
+        costs.setdefault(t // 500, []).append(time.perf_counter() - start)
+        if t + 1 in (end // 10, end):
+            peak[t + 1] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    early, late = np.median(costs[0]), np.median(costs[end // 2 // 500])
+    return [
+        ("WGP-UCB, one learner, act + observe, steps 1-500", early * 1e6, "microseconds"),
+        (f"the same at step {end // 2}, over that", late / early, "times"),
+        (f"peak memory grown from step {end // 10} to {end}", peak[end] - peak[end // 10], "MiB"),
+    ]
+
+
+def measure_agents() -> Rows:
+    """Measure act + observe of each agent, one learner alone."""
+    rows: Rows = []
+    env = gymnasium.make("WGPBandit-Abrupt-v0")
+    for name in COMPETITORS:
+        env.reset(seed=0)
+        agent = wgp_agents.make(name, env)
+        agent.reset(0)
+        times = []
+        for _ in range(1_000):
+            start = time.perf_counter()
+            agent.observe(agent.act(), 0.5)
+            times.append(time.perf_counter() - start)
+        rows.append((f"{name}, one learner, act + observe", float(np.median(times)) * 1e6, "us"))
+    return rows
+
+
+def measure_environments() -> Rows:
+    """Measure the environments' steps."""
+    rows: Rows = []
+    for env_id in ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0", "WGPBandit-Stock-v0"):
+        env = gymnasium.make(env_id)
+        best = min(episode_seconds(env, 3, HORIZON - 1) for _ in range(9))
+        rows.append((f"{env_id}, one step", best / (HORIZON - 1) * 1e6, "us"))
+        batch = vector(env_id, 1_024)
+        arms = np.full(1_024, 3)
+        best = min(episode_seconds(batch, arms, HORIZON - 1) for _ in range(3))
+        rate = 1_024 * (HORIZON - 1) / best / 1e6
+        rows.append((f"{env_id}, 1,024 at once", rate, "million steps per second"))
+    return rows
+
+
+def episode_seconds(env: Any, action: Any, steps: int) -> float:
+    """Return the seconds of some steps after a reset."""
+    env.reset(seed=0)
+    start = time.perf_counter()
+    for _ in range(steps):
+        env.step(action)
+    return time.perf_counter() - start
+
+
+def measure_reproduce() -> Rows:
+    """Measure the whole main job, in a process of its own."""
+    command = [str(Path(sys.executable).with_name("wgp-gym")), "reproduce", "--out"]
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        subprocess.run([*command, folder], check=True, capture_output=True)
+        return [("wgp-gym reproduce, whole", time.perf_counter() - start, "s")]
+
+
+def main() -> None:
+    """Measure everything and print it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="shorter runs, for a first look")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    with threadpool_limits(1):
+        rows = measure_environments() + measure_agents()
+        rows += measure_panel(options.quick) + measure_long(options.quick)
+    rows += measure_reproduce()
+    for name, value, unit in rows:
+        print(f"{name:62}{value:12.4g} {unit}")
+    if options.json:
+        options.json.write_text(json.dumps([list(row) for row in rows], indent=2))
+
+
+if __name__ == "__main__":
+    main()

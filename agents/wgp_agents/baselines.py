@@ -28,7 +28,7 @@ class Random(Agent):
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         domain = self.problem.domain
         if self.problem.continuous:
-            draws = [uniform.draw().copy() for _ in range(domain.shape[1])]
+            draws = [uniform.draw() for _ in range(domain.shape[1])]
             return np.stack(draws, axis=1).astype(np.float32)
         return (uniform.draw() * len(domain)).astype(np.int64)
 

@@ -31,6 +31,6 @@ class UniformStreams:
             for i, generator in enumerate(self._generators):
                 self._block[:, i] = generator.random(BLOCK)
             self._used = 0
-        row: Array = self._block[self._used]
+        row: Array = self._block[self._used].copy()
         self._used += 1
         return row

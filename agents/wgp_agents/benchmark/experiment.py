@@ -167,7 +167,7 @@ def run(work: list[Unit], jobs: int) -> list[UnitResult]:
 
     Args:
         work: The units.
-        jobs: Processes; 1 runs everything in this one. Each keeps to one BLAS thread.
+        jobs: Processes; 1 runs everything in this one. Several keep to one BLAS thread each.
     """
     with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
         if jobs == 1:

@@ -1,0 +1,51 @@
+"""The code in the READMEs runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from wgp_agents.benchmark.rollout import rollout
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(name: str) -> list[str]:
+    """Return the Python blocks of a Markdown file."""
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["README.md", "agents/README.md"])
+def test_python_blocks_run(name: str) -> None:
+    found = blocks(name)
+    assert found
+    namespace: dict[str, Any] = {}
+    for block in found:
+        exec(block, namespace)
+
+
+def test_the_new_agent_of_the_readme_keeps_the_contract() -> None:
+    namespace: dict[str, Any] = {}
+    exec(blocks("agents/README.md")[-1], namespace)
+    make_agent = namespace["DiscountedGreedy"]
+    mode = "vector_entry_point"
+    many = gymnasium.make_vec("WGPBandit-Abrupt-v0", 3, vectorization_mode=mode)
+    batch = rollout(make_agent(many), many, seed=5)
+    for i in range(3):
+        env = gymnasium.make("WGPBandit-Abrupt-v0")
+        alone = rollout(make_agent(env), env, seed=5 + i)
+        np.testing.assert_array_equal(alone["action"][0], batch["action"][i])
+
+
+def test_every_agent_and_environment_is_in_the_readme() -> None:
+    from wgp_agents import names
+    from wgp_gym.registration import ENVIRONMENTS
+
+    text = (ROOT / "README.md").read_text()
+    missing = [n for n in [*names(), *(e.id for e in ENVIRONMENTS)] if f"`{n}`" not in text]
+    assert not missing

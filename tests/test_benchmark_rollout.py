@@ -1,0 +1,89 @@
+"""`rollout` keeps what was played, labelled by run and step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import wgp_agents
+import wgp_gym
+from wgp_agents.benchmark.rollout import RECORDED, rollout
+
+HORIZON = 40
+
+
+def make_env(num_envs: int | None = None, **kwargs: Any) -> Any:
+    wgp_gym.register()
+    if num_envs is None:
+        return gymnasium.make("WGPBandit-Abrupt-v0", horizon=HORIZON, **kwargs)
+    mode = "vector_entry_point"
+    return gymnasium.make_vec(
+        "WGPBandit-Abrupt-v0", num_envs, vectorization_mode=mode, horizon=HORIZON, **kwargs
+    )
+
+
+def by_hand(seed: int) -> tuple[list[int], list[float], list[float]]:
+    env = make_env()
+    agent = wgp_agents.make("wgp-ucb", env)
+    observation, _ = env.reset(seed=seed)
+    agent.reset(seed)
+    actions, rewards, regrets = [], [], []
+    for _ in range(HORIZON):
+        action = agent.act(observation)
+        observation, reward, _, _, info = env.step(action)
+        agent.observe(action, reward)
+        actions.append(action)
+        rewards.append(reward)
+        regrets.append(info["cumulative_regret"])
+    return actions, rewards, regrets
+
+
+def test_a_single_environment_is_a_batch_of_one() -> None:
+    env = make_env()
+    played = rollout(wgp_agents.make("wgp-ucb", env), env, seed=3)
+    actions, rewards, regrets = by_hand(3)
+    np.testing.assert_array_equal(played["action"], [actions])
+    np.testing.assert_array_equal(played["reward"], [rewards])
+    np.testing.assert_array_equal(played["cumulative_regret"], [regrets])
+
+
+def test_run_i_of_a_batch_is_the_single_run_with_its_seed() -> None:
+    env = make_env(3)
+    played = rollout(wgp_agents.make("wgp-ucb", env), env, seed=3)
+    assert played.seeds == [3, 4, 5]
+    for i in range(3):
+        actions, rewards, regrets = by_hand(3 + i)
+        np.testing.assert_array_equal(played["action"][i], actions)
+        np.testing.assert_array_equal(played["reward"][i], rewards)
+        np.testing.assert_array_equal(played["cumulative_regret"][i], regrets)
+
+
+def test_labels_and_shapes() -> None:
+    env = make_env(2)
+    played = rollout(wgp_agents.make("random", env), env, seed=[11, 7])
+    assert (played.agent, played.environment) == ("Random", "WGPBandit-Abrupt-v0")
+    assert played.seeds == [11, 7]
+    assert set(played.steps) == {"action", "reward", *RECORDED}
+    assert all(values.shape == (2, HORIZON) for values in played.steps.values())
+    np.testing.assert_array_equal(played.norm_bounds, env.unwrapped.problem.norm_bound)
+    np.testing.assert_array_equal(played.variation_budgets, env.unwrapped.problem.variation_budget)
+    np.testing.assert_allclose(played["variation"][:, -1], played.variation_budgets)
+
+
+def test_points_of_a_box_keep_their_coordinates() -> None:
+    env = make_env(2, continuous=True, dim=2, points_per_dim=8)
+    played = rollout(wgp_agents.make("random", env), env, seed=0)
+    assert played["action"].shape == (2, HORIZON, 2)
+
+
+@pytest.mark.parametrize("num_envs", [None, 2])
+def test_environment_and_agent_have_seeds_of_their_own(num_envs: int | None) -> None:
+    env = make_env(num_envs)
+    agent = wgp_agents.make("random", env)
+    first = rollout(agent, env, seed=1, agent_seed=5)
+    other = rollout(agent, env, seed=1, agent_seed=9)
+    np.testing.assert_array_equal(first["optimal_reward"], other["optimal_reward"])
+    assert not np.array_equal(first["action"], other["action"])

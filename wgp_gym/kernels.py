@@ -74,11 +74,13 @@ class SquaredExponential(Kernel):
     def __post_init__(self) -> None:
         check_float("lengthscale", self.lengthscale, "SquaredExponential", 0, closed="neither")
 
-    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate k on all pairs, `(..., n, m)`."""
         value: Array = np.exp(squared_distances(X, Y) / (-2 * self.lengthscale**2))
         return value
 
-    def diagonal(self, X: Array) -> Array:  # noqa: D102
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x, x), `(..., n)`."""
         return np.ones(X.shape[:-1])
 
 
@@ -102,13 +104,15 @@ class Matern(Kernel):
         if self.nu not in (0.5, 1.5, 2.5):
             reject("nu", "Matern", "0.5, 1.5 or 2.5", self.nu)
 
-    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate k on all pairs, `(..., n, m)`."""
         r = np.sqrt(squared_distances(X, Y)) * (math.sqrt(2 * self.nu) / self.lengthscale)
         polynomial = {0.5: 1.0, 1.5: 1 + r, 2.5: 1 + r + r**2 / 3}[self.nu]
         value: Array = polynomial * np.exp(-r)
         return value
 
-    def diagonal(self, X: Array) -> Array:  # noqa: D102
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x, x), `(..., n)`."""
         return np.ones(X.shape[:-1])
 
 
@@ -116,14 +120,16 @@ class Matern(Kernel):
 class Linear(Kernel):
     """k(x, y) = x^T y / d: the functions are the linear ones, and k(x, x) <= 1 on [0, 1]^d."""
 
-    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate k on all pairs, `(..., n, m)`."""
         total = np.zeros(pair_shape(X, Y))
         for axis in range(X.shape[-1]):
             total += X[..., :, None, axis] * Y[..., None, :, axis]
         total /= X.shape[-1]
         return total
 
-    def diagonal(self, X: Array) -> Array:  # noqa: D102
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x, x), `(..., n)`."""
         value: Array = np.sum(X**2, axis=-1) / X.shape[-1]
         return value
 
@@ -156,11 +162,13 @@ class Empirical(Kernel):
         """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`."""
         return np.rint(X[..., 0] * (len(self.matrix) - 1)).astype(np.intp)
 
-    def __call__(self, X: Array, Y: Array) -> Array:  # noqa: D102
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate k on all pairs, `(..., n, m)`."""
         value: Array = self.matrix[self.arms(X)[..., :, None], self.arms(Y)[..., None, :]]
         return value
 
-    def diagonal(self, X: Array) -> Array:  # noqa: D102
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x, x), `(..., n)`."""
         value: Array = self.matrix.diagonal()[self.arms(X)]
         return value
 

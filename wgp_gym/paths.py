@@ -50,7 +50,7 @@ class Path:
     def along(self, functions: Functions) -> Functions:
         """Return the functions at every position, U of them."""
 
-        def interpolate(knots: Array) -> Array:
+        def _interpolate(knots: Array) -> Array:
             w = self.weight[:, None]
             mixed: Array = (1 - w) * knots[self.left] + w * knots[self.right]
             return mixed
@@ -59,8 +59,8 @@ class Path:
             return functions[self.left]
         return replace(
             functions,
-            coefficients=interpolate(functions.coefficients),
-            values=interpolate(functions.values),
+            coefficients=_interpolate(functions.coefficients),
+            values=_interpolate(functions.values),
         )
 
     def first(self, functions: Functions) -> Functions:

@@ -60,13 +60,13 @@ class BanditProblem:
             if not same:
                 raise ValueError("Problems of one batch must share their domain and horizon.")
 
-        def column(name: str) -> Any:
+        def _column(name: str) -> Any:
             values = [getattr(problem, name) for problem in problems]
             return None if None in values else np.array(values, float)
 
         return replace(
             first,
-            noise_scale=column("noise_scale"),
-            norm_bound=column("norm_bound"),
-            variation_budget=column("variation_budget"),
+            noise_scale=_column("noise_scale"),
+            norm_bound=_column("norm_bound"),
+            variation_budget=_column("variation_budget"),
         )

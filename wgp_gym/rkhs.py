@@ -99,13 +99,13 @@ class Functions:
     def affine(self, origin: Functions, origin_scale: float, scale: float) -> Functions:
         """Return origin_scale * origin + scale * (F_k - origin) for every k."""
 
-        def move(rows: Array, start: Array) -> Array:
+        def _move(rows: Array, start: Array) -> Array:
             return origin_scale * start + scale * (rows - start)
 
         return replace(
             self,
-            coefficients=move(self.coefficients, origin.coefficients),
-            values=move(self.values, origin.values),
+            coefficients=_move(self.coefficients, origin.coefficients),
+            values=_move(self.values, origin.values),
         )
 
 

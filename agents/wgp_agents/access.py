@@ -27,11 +27,11 @@ def problem_reader(source: Any) -> Callable[[], BanditProblem]:
         return lambda: source
     read = attribute_reader(source, "problem")
 
-    def problem() -> BanditProblem:
+    def read_problem() -> BanditProblem:
         found = read()
         return found if isinstance(found, BanditProblem) else BanditProblem.stack(found)
 
-    return problem
+    return read_problem
 
 
 def optimum_reader(env: Any) -> Callable[[], Any]:

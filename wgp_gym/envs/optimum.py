@@ -71,16 +71,16 @@ class BoxSearch:
     def _climb(self, coefficients: Array, centres: Array, start: Array) -> tuple[Array, Array]:
         """Move each start `(P, d)` uphill on its own function until no small step helps."""
 
-        def values(points: Array) -> Array:
+        def _values(points: Array) -> Array:
             total: Array = np.sum(coefficients * self.kernel(points[:, None], centres)[:, 0], 1)
             return total
 
-        point, best = start.copy(), values(start)
+        point, best = start.copy(), _values(start)
         step = np.full(len(start), self.spacing / 2)
         directions = np.concatenate([np.eye(start.shape[1]), -np.eye(start.shape[1])])
         while (step > SMALLEST_STEP).any():
             trials = [np.clip(point + step[:, None] * way, 0.0, 1.0) for way in directions]
-            found = np.stack([values(trial) for trial in trials])
+            found = np.stack([_values(trial) for trial in trials])
             way = found.argmax(axis=0)
             rows = np.arange(len(point))
             better = found[way, rows] > best
@@ -88,4 +88,4 @@ class BoxSearch:
             best[better] = found[way, rows][better]
             step[~better] /= 2
         point = point.astype(np.float32).astype(float)  # an action that can be played
-        return values(point), point
+        return _values(point), point

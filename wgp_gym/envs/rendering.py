@@ -159,7 +159,7 @@ def text(seen: View) -> str:
     low_y, high_y = heights.min(), heights.max()
     canvas = np.full((TEXT_HEIGHT, TEXT_WIDTH), " ")
 
-    def mark(x: Array, y: Array, sign: str) -> None:
+    def _mark(x: Array, y: Array, sign: str) -> None:
         column = np.rint((x - low_x) / (high_x - low_x) * (TEXT_WIDTH - 1)).astype(int)
         row = np.rint((high_y - y) / max(high_y - low_y, 1e-300) * (TEXT_HEIGHT - 1)).astype(int)
         canvas[row, column] = sign
@@ -167,13 +167,13 @@ def text(seen: View) -> str:
     between = np.linspace(low_x, high_x, TEXT_WIDTH)
     order = np.argsort(where, kind="stable")
     if seen.names:
-        mark(where, seen.rewards, "-")
+        _mark(where, seen.rewards, "-")
     else:
-        mark(between, np.interp(between, where[order], seen.rewards[order]), "-")
+        _mark(between, np.interp(between, where[order], seen.rewards[order]), "-")
     if len(seen.paid):
-        mark(positions(seen, seen.played), seen.paid, "o")
-        mark(positions(seen, seen.played[-1:]), seen.paid[-1:], "X")
-    mark(positions(seen, seen.best[None]), seen.rewards.max(keepdims=True), "*")
+        _mark(positions(seen, seen.played), seen.paid, "o")
+        _mark(positions(seen, seen.played[-1:]), seen.paid[-1:], "X")
+    _mark(positions(seen, seen.best[None]), seen.rewards.max(keepdims=True), "*")
     labels = [f"{high_y:8.2f} |"] + [" " * 8 + " |"] * (TEXT_HEIGHT - 2) + [f"{low_y:8.2f} |"]
     lines = [label + "".join(row) for label, row in zip(labels, canvas, strict=True)]
     key = "-: f_t now   *: its optimum   o: rewards so far   X: the last"

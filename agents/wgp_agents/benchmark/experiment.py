@@ -119,7 +119,7 @@ def units(runs: int, root_seed: int, horizon: int | None = None) -> list[Unit]:
         horizon: T, or None for the environments' own.
     """
 
-    def batches(panel: Panel, setting: Setting) -> Iterator[Unit]:
+    def _batches(panel: Panel, setting: Setting) -> Iterator[Unit]:
         for agent in COMPETITORS:
             for start in range(0, runs, CHUNK):
                 part = range(start, min(start + CHUNK, runs))
@@ -127,7 +127,7 @@ def units(runs: int, root_seed: int, horizon: int | None = None) -> list[Unit]:
 
     pairs = [(panel, setting) for panel in PANELS for setting in SETTINGS]
     pairs.sort(key=lambda pair: pair[1] != pair[0].setting)
-    return [unit for pair in pairs for unit in batches(*pair)]
+    return [unit for pair in pairs for unit in _batches(*pair)]
 
 
 def run_seeds(root_seed: int, panel: str, run: int) -> tuple[int, int]:

@@ -40,15 +40,15 @@ def collect(results: Iterable[UnitResult]) -> Collected:
 def join(batches: list[UnitResult]) -> UnitResult:
     """Join batches of one kind into one result."""
 
-    def concatenate(name: str) -> Array:
+    def _join_field(name: str) -> Array:
         return np.concatenate([getattr(batch, name) for batch in batches])
 
     return UnitResult(
         batches[0].unit,
-        concatenate("seeds"),
-        concatenate("norm_bounds"),
-        concatenate("variation_budgets"),
-        concatenate("cumulative_regret"),
+        _join_field("seeds"),
+        _join_field("norm_bounds"),
+        _join_field("variation_budgets"),
+        _join_field("cumulative_regret"),
     )
 
 

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from wgp_gym.kernels import Array, Kernel
 
-__all__ = ["exact_features"]
+__all__ = ["Features", "exact_features"]
 
 
-def exact_features(kernel: Kernel, domain: Array, tolerance: float = 1e-10) -> Array:
+@dataclass(frozen=True, eq=False)
+class Features:
+    """A feature map on a finite domain, whose first columns are a coarser map of their own.
+
+    Attributes:
+        table: Row i is phi(x_i), `(n, m)`.
+        residuals: The largest k(x, x) - sum of the first j squared features, at index j,
+            `(m + 1,)`.
+        prior: k(x, x), `(n,)`.
+    """
+
+    table: Array
+    residuals: Array
+    prior: Array
+
+    def rank(self, tolerance: float) -> int:
+        """Return how many columns leave a residual of at most `tolerance`."""
+        enough = np.flatnonzero(self.residuals <= tolerance)
+        most = self.table.shape[1]
+        return int(np.clip(enough[0], 1, most)) if enough.size else most
+
+
+def exact_features(kernel: Kernel, domain: Array, tolerance: float = 1e-10) -> Features:
     """Return Phi with Phi Phi^T = K on a finite domain, by a pivoted Cholesky factorisation.
 
     The kernel matrix of a smooth kernel is numerically singular (the paper's has condition
@@ -22,15 +46,14 @@ def exact_features(kernel: Kernel, domain: Array, tolerance: float = 1e-10) -> A
         domain: Points, `(n, d)`.
         tolerance: Stop once every k(x, x) - phi(x)^T phi(x) is at most this.
 
-    Returns:
-        The features, `(n, m)`: row i is phi(x_i).
-
     Source: Harbrecht, Peters, Schneider. On the low-rank approximation by the pivoted Cholesky
         decomposition. Applied Numerical Mathematics 62, 2012, Algorithm 1.
     """
-    residual = kernel.diagonal(domain).copy()
+    prior = kernel.diagonal(domain)
+    residual = prior.copy()
     columns: list[Array] = []
-    while len(columns) < len(domain) and residual.max() > tolerance:
+    residuals = [float(residual.max())]
+    while len(columns) < len(domain) and residuals[-1] > tolerance:
         pivot = int(residual.argmax())
         column = kernel(domain, domain[pivot : pivot + 1])[:, 0]
         for earlier in columns:
@@ -39,4 +62,6 @@ def exact_features(kernel: Kernel, domain: Array, tolerance: float = 1e-10) -> A
         residual = np.maximum(residual - column**2, 0.0)
         residual[pivot] = 0.0
         columns.append(column)
-    return np.stack(columns, axis=1) if columns else np.zeros((len(domain), 1))
+        residuals.append(float(residual.max()))
+    table = np.stack(columns, axis=1) if columns else np.zeros((len(domain), 1))
+    return Features(table, np.array(residuals), prior)

@@ -65,7 +65,10 @@ class Functions:
         """
         drawn = rng.integers(len(domain_kernel.domain), size=(count, terms))
         alpha = rng.uniform(-1.0, 1.0, size=(count, terms))
-        centres, place = np.unique(drawn, return_inverse=True)
+        found, place = np.unique(drawn, return_inverse=True)
+        # Unused centres fill the rest, so that all episodes of a task have equally many.
+        centres = np.zeros(min(drawn.size, len(domain_kernel.domain)), np.intp)
+        centres[: len(found)] = found
         coefficients = np.zeros((count, len(centres)))
         np.add.at(coefficients, (np.arange(count)[:, None], place.reshape(drawn.shape)), alpha)
         values = coefficients @ domain_kernel.rows(centres)

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-__all__ = ["check_choice", "check_float", "check_int", "reject"]
+__all__ = ["check_bool", "check_choice", "check_float", "check_int", "reject"]
 
 
 def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:
@@ -60,6 +60,17 @@ def check_float(
     if isinstance(value, (bool, str)) or not (math.isfinite(number) and above and below):
         reject(name, owner, rule, value)
     return number
+
+
+def check_bool(name: str, value: Any, owner: str) -> bool:
+    """Return `value` if it is True or False.
+
+    Raises:
+        ValueError: If it is anything else.
+    """
+    if not isinstance(value, bool):
+        reject(name, owner, "True or False", value)
+    return value
 
 
 def check_int(name: str, value: Any, owner: str, low: int, high: int | None = None) -> int:

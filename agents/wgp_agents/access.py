@@ -1,8 +1,12 @@
-"""Reading an attribute of an environment, whatever it is wrapped in."""
+"""Reading an attribute of an environment, whatever it is wrapped in.
+
+The readers are partial functions, not closures, so that an agent can be copied and pickled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -24,14 +28,20 @@ def problem_reader(source: Any) -> Callable[[], BanditProblem]:
         TypeError: If it is none of these.
     """
     if isinstance(source, BanditProblem):
-        return lambda: source
-    read = attribute_reader(source, "problem")
-
-    def read_problem() -> BanditProblem:
-        found = read()
-        return found if isinstance(found, BanditProblem) else BanditProblem.stack(found)
-
-    return read_problem
+        return partial(given_problem, source)
+    if isinstance(source, gymnasium.Env) and source.has_wrapper_attr("problem"):
+        return partial(source.get_wrapper_attr, "problem")
+    if isinstance(source, gymnasium.vector.VectorEnv):
+        base: Any = source.unwrapped
+        if hasattr(base, "problem"):
+            return partial(getattr, base, "problem")
+        if hasattr(base, "get_attr"):
+            return partial(stacked_problem, base)
+    elif hasattr(source, "env_method"):  # stable-baselines3's vector environments
+        return partial(stacked_problem, source)
+    raise TypeError(
+        f"An agent is made from a BanditProblem or from an environment of wgp_gym. Got {source!r}."
+    )
 
 
 def optimum_reader(env: Any) -> Callable[[], Any]:
@@ -44,33 +54,28 @@ def optimum_reader(env: Any) -> Callable[[], Any]:
         TypeError: If it is not an environment.
     """
     if isinstance(env, gymnasium.Env):
-        return lambda: env.get_wrapper_attr("optimal_action")()
+        return partial(call, env, "get_wrapper_attr", "optimal_action")
     if isinstance(env, gymnasium.vector.VectorEnv):
         base: Any = env.unwrapped
         if hasattr(base, "optimal_action"):
-            return lambda: base.optimal_action()
-        return lambda: np.array(base.call("optimal_action"))
+            return partial(call, base, "optimal_action")
+        return partial(call, base, "call", "optimal_action")
     if hasattr(env, "env_method"):
-        return lambda: np.array(env.env_method("optimal_action"))
+        return partial(call, env, "env_method", "optimal_action")
     raise TypeError(f"An oracle needs an environment, to read the truth from. Got {env!r}.")
 
 
-def attribute_reader(env: Any, name: str) -> Callable[[], Any]:
-    """Return a function that reads an attribute: one value, or one for each sub-environment.
+def given_problem(problem: BanditProblem) -> BanditProblem:
+    """Return the problem itself."""
+    return problem
 
-    Raises:
-        TypeError: If `env` has no such attribute.
-    """
-    if isinstance(env, gymnasium.Env) and env.has_wrapper_attr(name):
-        return lambda: env.get_wrapper_attr(name)
-    if isinstance(env, gymnasium.vector.VectorEnv):
-        base: Any = env.unwrapped
-        if hasattr(base, name):
-            return lambda: getattr(base, name)
-        if hasattr(base, "get_attr"):
-            return lambda: list(base.get_attr(name))
-    elif hasattr(env, "env_method"):  # stable-baselines3's vector environments
-        return lambda: list(env.get_attr(name))
-    raise TypeError(
-        f"An agent is made from a BanditProblem or from an environment of wgp_gym. Got {env!r}."
-    )
+
+def stacked_problem(env: Any) -> BanditProblem:
+    """Return the problems of all sub-environments as one."""
+    return BanditProblem.stack(list(env.get_attr("problem")))
+
+
+def call(env: Any, method: str, *arguments: str) -> Any:
+    """Return what a method returns; of a method that it looks up, what that one returns."""
+    found = getattr(env, method)(*arguments)
+    return found() if callable(found) else np.array(found)

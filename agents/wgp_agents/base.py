@@ -65,9 +65,11 @@ class Agent(ABC):
         Raises:
             ValueError: If there is not one seed for each learner.
         """
-        if seed is not None or self._streams is None:
-            self._streams = UniformStreams(self._seeds(seed))
+        streams = self._streams
+        if seed is not None or streams is None:
+            streams = UniformStreams(self._seeds(seed))
         self._begin(np.ones(self.num_learners, bool))
+        self._streams = streams
 
     def _seeds(self, seed: int | Sequence[int] | None) -> list[int | None]:
         if seed is None:
@@ -126,9 +128,7 @@ class Agent(ABC):
         rewards = np.array(reward, float)
         if rewards.shape != ((self.num_learners,) if self.batched else ()):
             raise ValueError(f"There must be one reward for each learner. Got {reward!r} instead.")
-        if not np.isfinite(rewards).all():
-            raise ValueError(f"A reward must be finite. Got {reward!r} instead.")
-        return rewards.reshape(self.num_learners)
+        return finite(rewards).reshape(self.num_learners)
 
     def _checked_actions(self, action: Any) -> NDArray[Any]:
         problem = self.problem
@@ -167,7 +167,8 @@ class Agent(ABC):
             The actions (an array, as stable-baselines3 returns), and None.
 
         Raises:
-            ValueError: If there is not one observation for each learner.
+            ValueError: If there is not one observation for each learner, or a reward in them is
+                not finite. The agent is then as it was.
         """
         del state, deterministic
         rows = np.atleast_2d(np.asarray(observation, float))
@@ -178,15 +179,16 @@ class Agent(ABC):
         fresh = rows[:, 1] == 0
         if episode_start is not None:
             fresh = fresh | np.asarray(episode_start, bool).reshape(-1)
-        if self._streams is None:
-            self._streams = UniformStreams(self._seeds(None))
-            fresh = np.ones_like(fresh)
+        streams = self._streams
+        if streams is None:
+            streams, fresh = UniformStreams(self._seeds(None)), np.ones_like(fresh)
+        rewards = finite(np.where(fresh, 0.0, rows[:, -1]))
         if fresh.any():
             self._begin(fresh)
+        self._streams = streams
         if not fresh.all():
-            actions = self._decode(rows[:, 2:-1])
-            self._learn(actions, rows[:, -1], ~fresh)
-        chosen = self._choose(self._streams)
+            self._learn(self._decode(rows[:, 2:-1]), rewards, ~fresh)
+        chosen = self._choose(streams)
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
 
     def _decode(self, places: Array) -> NDArray[Any]:
@@ -196,3 +198,14 @@ class Agent(ABC):
         if self._tree is None:
             self._tree = KDTree(self.problem.domain)
         return np.asarray(self._tree.query(places)[1], np.int64)
+
+
+def finite(rewards: Array) -> Array:
+    """Return the rewards.
+
+    Raises:
+        ValueError: If one is not finite.
+    """
+    if not np.isfinite(rewards).all():
+        raise ValueError(f"A reward must be finite. Got {rewards!r} instead.")
+    return rewards

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Unpack
-
-import numpy as np
 
 from wgp_agents.access import problem_reader
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.memory import RestartMemory
 from wgp_agents.gp.width import chowdhury_width, deng_width
-from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice
 
 __all__ = ["IGPUCB"]
@@ -41,6 +37,3 @@ class IGPUCB(GPAgent):
         if width_form == "chowdhury" and common.get("regularization") is None:
             common["regularization"] = 1 + 2 / problem_reader(env)().horizon
         super().__init__(env, memory=RestartMemory, width_form=form, **common)
-
-    def _forgetting(self) -> Array:
-        return np.full(self.num_learners, math.inf)

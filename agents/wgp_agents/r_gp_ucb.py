@@ -6,8 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.memory import RestartMemory
-from wgp_agents.gp.tuning import TheoryTuning, optional_length
-from wgp_gym.kernels import Array
+from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["RGPUCB"]
 
@@ -19,8 +18,8 @@ class RGPUCB(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         restart_period: H >= 1, in steps, or infinity. Default: ceil of gamma^{1/4}
             (T / B_T)^{1/2}, Remark 1 of its paper.
-        variation_budget: "known", "unknown" or B_T: see `TheoryTuning`.
-        information_gain: gamma_T of the default: see `TheoryTuning`.
+        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
+        information_gain: gamma_T of the default: see `Forgetting`.
         **common: See `GPAgent`.
 
     Raises:
@@ -36,11 +35,7 @@ class RGPUCB(GPAgent):
         information_gain: Any = None,
         **common: Unpack[GPParameters],
     ) -> None:
-        super().__init__(env, memory=RestartMemory, **common)
-        self.tuning = TheoryTuning(variation_budget, information_gain)
-        self.restart_period = optional_length("restart_period", restart_period, self.num_learners)
-
-    def _forgetting(self) -> Array:
-        if self.restart_period is None:
-            return self.tuning.length(self.problem, self.num_learners)
-        return self.restart_period
+        forgetting = Forgetting(
+            "restart_period", restart_period, variation_budget, information_gain
+        )
+        super().__init__(env, memory=RestartMemory, forgetting=forgetting, **common)

@@ -6,8 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.memory import WindowMemory
-from wgp_agents.gp.tuning import TheoryTuning, optional_length
-from wgp_gym.kernels import Array
+from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["SWGPUCB"]
 
@@ -19,8 +18,8 @@ class SWGPUCB(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         window: W >= 1, in steps, or infinity. Default: ceil of gamma^{1/4}
             (T / B_T)^{1/2}, Remark 1 of its paper.
-        variation_budget: "known", "unknown" or B_T: see `TheoryTuning`.
-        information_gain: gamma_T of the default: see `TheoryTuning`.
+        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
+        information_gain: gamma_T of the default: see `Forgetting`.
         **common: See `GPAgent`.
 
     Raises:
@@ -36,11 +35,5 @@ class SWGPUCB(GPAgent):
         information_gain: Any = None,
         **common: Unpack[GPParameters],
     ) -> None:
-        super().__init__(env, memory=WindowMemory, **common)
-        self.tuning = TheoryTuning(variation_budget, information_gain)
-        self.window = optional_length("window", window, self.num_learners)
-
-    def _forgetting(self) -> Array:
-        if self.window is None:
-            return self.tuning.length(self.problem, self.num_learners)
-        return self.window
+        forgetting = Forgetting("window", window, variation_budget, information_gain)
+        super().__init__(env, memory=WindowMemory, forgetting=forgetting, **common)

@@ -6,9 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.memory import DiscountMemory
-from wgp_agents.gp.tuning import TheoryTuning
-from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["WGPUCB"]
 
@@ -19,8 +17,8 @@ class WGPUCB(GPAgent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         discount: eta in (0, 1]. Default: 1 - eta = gamma^{-1/4} (B_T / T)^{1/2}, Corollary 5.
-        variation_budget: "known", "unknown" or B_T: see `TheoryTuning`.
-        information_gain: gamma_T of the default: see `TheoryTuning`.
+        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
+        information_gain: gamma_T of the default: see `Forgetting`.
         **common: See `GPAgent`.
 
     Raises:
@@ -36,13 +34,5 @@ class WGPUCB(GPAgent):
         information_gain: Any = None,
         **common: Unpack[GPParameters],
     ) -> None:
-        super().__init__(env, memory=DiscountMemory, **common)
-        self.tuning = TheoryTuning(variation_budget, information_gain)
-        if discount is not None:
-            discount = per_learner("discount", discount, self.num_learners, 0.0, 1.0, "right")
-        self.discount: Array | None = discount
-
-    def _forgetting(self) -> Array:
-        if self.discount is None:
-            return 1 - self.tuning.rate(self.problem, self.num_learners)
-        return self.discount
+        forgetting = Forgetting("discount", discount, variation_budget, information_gain)
+        super().__init__(env, memory=DiscountMemory, forgetting=forgetting, **common)

@@ -128,19 +128,21 @@ def check_times(path: Path, times: list[str]) -> None:
     """Check that the first column increases from row to row."""
     keys = [read_time(path, number, time) for number, time in enumerate(times, start=2)]
     for number, (earlier, later) in enumerate(pairwise(keys), start=3):
-        if type(earlier) is not type(later):
+        if earlier[0] != later[0]:
             raise ValueError(f"{path.name}, row {number} mixes dates and numbers as times.")
         if not earlier < later:
             fault = "repeats the time" if earlier == later else "is earlier than the row above:"
             raise ValueError(f"{path.name}, row {number} {fault} {times[number - 2]}.")
 
 
-def read_time(path: Path, number: int, text: str) -> float:
-    """Return a time as a number that can be compared: itself, or seconds for an ISO date."""
+def read_time(path: Path, number: int, text: str) -> tuple[str, float]:
+    """Return a time's kind, "number" or "date", and what can be compared: it, or seconds."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        pass
+        value = math.nan
+    if math.isfinite(value):
+        return "number", value
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -148,7 +150,7 @@ def read_time(path: Path, number: int, text: str) -> float:
             f"{path.name}, row {number}, column 1 must be an ISO date (as 2016-01-04) or a "
             f"number. Got {text!r} instead."
         ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return "date", (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def check_constant(path: Path, names: list[str], values: Array) -> None:

@@ -78,7 +78,8 @@ class Dynamics:
         self._sup_variation = self._gather("sup_variation")
         self._changes = np.diff(self._variation, axis=0, prepend=self._variation[:1]) > 0
         if self.task.continuous:
-            self._gather_expansions()
+            self._coefficients = self._gather("coefficients")  # (K, B, M)
+            self._centres = self.task.domain[self._gather("centres").T]  # (B, M, d)
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
         self._places = np.zeros((self.batch, self.task.domain.shape[1]))
@@ -103,17 +104,6 @@ class Dynamics:
             shape = (fields[0].shape[0], self.batch, *fields[0].shape[1:])
             return np.broadcast_to(fields[0][:, None], shape)
         return np.stack(fields, axis=1)
-
-    def _gather_expansions(self) -> None:
-        """Stack the kernel expansions, padded to one length: an added coefficient is 0."""
-        width = max(len(episode.centres) for episode in self._episodes)
-        knots = self.task.path.num_knots
-        self._coefficients = np.zeros((knots, self.batch, width))
-        self._centres = np.zeros((self.batch, width, self.task.domain.shape[1]))
-        for i, episode in enumerate(self._episodes):
-            size = len(episode.centres)
-            self._coefficients[:, i, :size] = episode.coefficients
-            self._centres[i, :size] = self.task.domain[episode.centres]
 
     def step(self, actions: NDArray[Any]) -> None:
         """Play one action in every episode: arms `(B,)` or points of the box `(B, d)`.
@@ -151,7 +141,13 @@ class Dynamics:
 
     @property
     def next_position(self) -> int:
-        """The path's position that the next action meets; the last one after the end."""
+        """The path's position that the next action meets; the last one after the end.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        if not self._episodes:
+            raise ResetNeeded("No episode was drawn yet: call reset() first.")
         return self._position[min(self.t, self.task.horizon - 1)]
 
     def expected_rewards(self) -> Array:
@@ -163,7 +159,8 @@ class Dynamics:
 
     def optimal_actions(self) -> NDArray[Any]:
         """Return where these functions are largest: `(B,)` arms or `(B, d)` points."""
-        return np.array(self._optimal_action[self.next_position])
+        u = self.next_position
+        return np.array(self._optimal_action[u])
 
     def observation(self) -> NDArray[np.float32]:
         """Return [t / T, has_last, last action in [0, 1]^d, last reward], `(B, 3 + d)`."""

@@ -116,7 +116,10 @@ def rescale(
     if variation_budget is None:
         if norm_bound is None:
             return functions
-        return functions.scaled(norm_bound / float(path.norms(functions).max()))
+        largest = float(path.norms(functions).max())
+        if largest == 0 and norm_bound > 0:
+            reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
+        return functions.scaled(norm_bound / largest if largest > 0 else 0.0)
     first = path.first(functions)
     drawn = float(path.increments(functions.differences()).sum())
     if drawn == 0 and variation_budget > 0:

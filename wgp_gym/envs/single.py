@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wgp_gym.envs import rendering
 from wgp_gym.envs.catalogue import make_task
 from wgp_gym.envs.dynamics import Dynamics
-from wgp_gym.envs.spaces import action_space, observation_space
+from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
@@ -123,11 +123,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
             ValueError: If the action is not in the action space.
             ResetNeeded: If the episode is over or was never begun.
         """
-        if self.task.continuous:
-            action = np.asarray(action, np.float32)
-        if not self.action_space.contains(action):
-            raise ValueError(f"The action must be in {self.action_space}. Got {action!r} instead.")
-        self._dynamics.step(np.array([action]))
+        self._dynamics.step(checked_actions(self.action_space, action)[None])
         dynamics = self._dynamics
         reward = float(dynamics.reward[0])
         return dynamics.observation()[0], reward, False, dynamics.over, self._info()

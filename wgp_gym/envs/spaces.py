@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from wgp_gym.envs.dynamics import REWARD_LIMIT
 from wgp_gym.envs.task import Task
 
-__all__ = ["action_space", "observation_space"]
+__all__ = ["action_space", "checked_actions", "observation_space"]
 
 
 def observation_space(task: Task) -> spaces.Space[Any]:
@@ -26,3 +27,24 @@ def action_space(task: Task) -> spaces.Space[Any]:
     if task.continuous:
         return spaces.Box(0.0, 1.0, (task.domain.shape[1],), np.float32)
     return spaces.Discrete(len(task.domain))
+
+
+def checked_actions(space: spaces.Space[Any], action: Any) -> NDArray[Any]:
+    """Return an action, or a batch of them, as the array that the dynamics take.
+
+    Points are rounded to single precision, the precision of their space.
+
+    Args:
+        space: The action space, single or batched: `Box`, `Discrete` or `MultiDiscrete`.
+        action: What was asked for.
+
+    Raises:
+        ValueError: If it is not in the space.
+    """
+    try:
+        array = np.asarray(action, np.float32 if isinstance(space, spaces.Box) else None)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.kind not in "iuf" or not space.contains(array):  # a bool would pass for 0 or 1
+        raise ValueError(f"The action must be in {space}. Got {action!r} instead.")
+    return array

@@ -12,7 +12,7 @@ from wgp_gym.envs.optimum import BoxSearch, Search, search_points
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array, make_kernel
 from wgp_gym.rkhs import DomainKernel, Functions
-from wgp_gym.validation import check_choice, check_int
+from wgp_gym.validation import check_choice, check_int, reject
 
 __all__ = ["SyntheticTask", "grid"]
 
@@ -81,7 +81,7 @@ class SyntheticTask(Task):
             continuous=continuous,
         )
         self._domain_kernel = DomainKernel(self.kernel, self.domain)
-        box = BoxSearch(self._domain_kernel, points_per_dim) if continuous else None
+        box = BoxSearch(self._domain_kernel, points_per_dim) if self.continuous else None
         self._search: Search = box or search_points
 
     def draw(self, rng: np.random.Generator) -> Episode:
@@ -101,6 +101,8 @@ def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths
         if change_points is None:
             default = {round(0.2 * horizon), round(0.4 * horizon)}
             change_points = sorted(step for step in default if 2 <= step <= horizon)
+        if not isinstance(change_points, (list, tuple, np.ndarray)):
+            reject("change_points", "SyntheticTask", "a list of steps", change_points)
         steps = [check_int("change_points", step, "SyntheticTask", 2) for step in change_points]
         return paths.jumps(horizon, steps)
     if change_points is not None:

@@ -10,7 +10,7 @@ from wgp_gym.envs.episode import Episode
 from wgp_gym.kernels import Array, Kernel
 from wgp_gym.paths import Path
 from wgp_gym.problem import BanditProblem
-from wgp_gym.validation import check_float, reject
+from wgp_gym.validation import check_bool, check_float, reject
 
 __all__ = ["Task"]
 
@@ -57,7 +57,7 @@ class Task(ABC):
             budget = check_float("variation_budget", variation_budget, owner, 0)
             self.variation_budget = budget
             self._check_changes(budget, owner)
-        self.continuous = bool(continuous)
+        self.continuous = check_bool("continuous", continuous, owner)
         self.arm_names = arm_names
 
     def _check_changes(self, budget: float, owner: str) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wgp_gym.envs import rendering
 from wgp_gym.envs.catalogue import make_task
 from wgp_gym.envs.dynamics import Dynamics
-from wgp_gym.envs.spaces import action_space, observation_space
+from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
@@ -139,19 +139,10 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
         if self._generators and self._dynamics.over:
             observation, info = self._reset()
             return observation, np.zeros(self.num_envs), flags, flags.copy(), info
-        self._dynamics.step(self._checked(actions))
+        self._dynamics.step(checked_actions(self.action_space, actions))
         over = np.full(self.num_envs, self._dynamics.over)
         dynamics = self._dynamics
         return dynamics.observation(), dynamics.reward.copy(), flags, over, self._info()
-
-    def _checked(self, actions: Any) -> NDArray[Any]:
-        array = np.asarray(actions)
-        high = 1.0 if self.task.continuous else len(self.task.domain) - 1
-        kind = "iuf" if self.task.continuous else "iu"
-        fits = array.shape == self.action_space.shape and array.dtype.kind in kind
-        if not fits or not (array.min() >= 0 and array.max() <= high):
-            raise ValueError(f"The actions must be in {self.action_space}. Got {array!r} instead.")
-        return array
 
     def _info(self) -> dict[str, Any]:
         """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""

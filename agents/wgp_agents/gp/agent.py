@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
@@ -11,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
+from wgp_agents.gp.basis import Basis, make_basis
 from wgp_agents.gp.choice import upper_confidence_bound
 from wgp_agents.gp.memory import Memory
+from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import WidthForm, deng_width
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
-from wgp_gym.features import exact_features
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
@@ -48,11 +48,12 @@ class GPParameters(TypedDict, total=False):
 
 
 class GPAgent(Agent):
-    """Plays argmax of mean + beta * std of a posterior whose memory the subclass chooses.
+    """Plays argmax of mean + beta * std of a posterior with a memory of choice.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         memory: The memory's class.
+        forgetting: The memory's parameter; None forgets nothing.
         width_form: The formula of beta where `confidence_width` is "theory".
         regularization: lambda > 0, the model's noise variance. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which the confidence bound may fail.
@@ -71,7 +72,8 @@ class GPAgent(Agent):
         self,
         env: Any,
         *,
-        memory: Callable[[Array, Array], Memory],
+        memory: Callable[[Basis], Memory],
+        forgetting: Forgetting | None = None,
         width_form: WidthForm = deng_width,
         regularization: Any = None,
         delta: Any = 0.1,
@@ -99,16 +101,11 @@ class GPAgent(Agent):
         self.confidence_width: Any = checked_width(confidence_width, batch)
         self.norm_bound = np.zeros(batch)
         self._steps = np.zeros(batch, np.int64)
-        self._memory = memory(self._features(), self.regularization)
-
-    def _features(self) -> Array:
-        """Return the features of the domain, `(n, m)`, exact to far below lambda."""
-        tolerance = float(np.clip(1e-8 * self.regularization.min(), 1e-14, 1e-10))
-        return exact_features(self.problem.kernel, self.problem.domain, tolerance)
-
-    @abstractmethod
-    def _forgetting(self) -> Array:
-        """Return the memory's parameter of every learner, `(B,)`, on the problem at hand."""
+        self.forgetting = forgetting
+        if forgetting is not None:
+            forgetting.check(batch)
+        kernel, domain = self.problem.kernel, self.problem.domain
+        self._memory = memory(make_basis(kernel, domain, self.regularization))
 
     def _restart(self, mask: Mask) -> None:
         given = self._given_norm_bound
@@ -118,9 +115,12 @@ class GPAgent(Agent):
                 "The norm bound is drawn with the episode: reset the environment before the "
                 "agent, or give the agent a 'norm_bound'."
             )
+        forgetting = np.full(self.num_learners, math.inf)
+        if self.forgetting is not None:
+            forgetting = self.forgetting(self.problem, self.num_learners)
         if bound is not None:
             self.norm_bound[mask] = np.broadcast_to(bound, self.num_learners)[mask]
-        self._memory.restart(mask, self._forgetting())
+        self._memory.restart(mask, forgetting)
         self._steps[mask] = 0
 
     def _widths(self) -> Array:

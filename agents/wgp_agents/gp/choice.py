@@ -37,6 +37,8 @@ def upper_confidence_bound(
         ties = 0
         for a in range(n):
             ties += bound[a] >= best - TIE
+        if ties == 0:  # rewards so large that the bounds are not numbers: any arm is as good
+            chosen[i] = int(uniform[i] * n)
         rank = min(int(uniform[i] * ties), ties - 1)
         for a in range(n):
             if bound[a] >= best - TIE:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
+from wgp_agents.gp.basis import Basis
 from wgp_gym.kernels import Array
 
 __all__ = ["compiled", "discount_update", "posteriors", "rank_one_update"]
@@ -38,15 +39,14 @@ def compiled(function: F) -> F:
 
 
 @compiled
-def cholesky(V: Array, ridge: float, R: Array) -> None:
-    """Factorise V + ridge I = R^T R, R upper `(m, m)`."""
-    m = V.shape[0]
+def cholesky(V: Array, m: int, ridge: float, R: Array) -> None:
+    """Factorise V + ridge I = R^T R, R upper; of both only the leading `(m, m)` counts."""
     for i in range(m):
-        row = R[i, i:]
-        row[:] = V[i, i:]
+        row = R[i, i:m]
+        row[:] = V[i, i:m]
         row[0] += ridge
         for k in range(i):
-            above = R[k, i:]
+            above = R[k, i:m]
             factor = above[0]
             for j in range(m - i):
                 row[j] -= factor * above[j]
@@ -56,22 +56,21 @@ def cholesky(V: Array, ridge: float, R: Array) -> None:
 
 
 @compiled
-def information_gain(R: Array, ridge: float) -> float:
+def information_gain(R: Array, m: int, ridge: float) -> float:
     """Return 1/2 log det(I + A / lambda) from the factor of A + lambda I."""
-    gain: float = -0.5 * R.shape[0] * math.log(ridge)
-    for i in range(R.shape[0]):
+    gain: float = -0.5 * m * math.log(ridge)
+    for i in range(m):
         gain += math.log(R[i, i])
     return gain
 
 
 @compiled
-def solve_lower(R: Array, b: Array, z: Array) -> None:
-    """Solve R^T z = b, all `(m,)`."""
-    m = R.shape[0]
-    z[:] = b
+def solve_lower(R: Array, m: int, b: Array, z: Array) -> None:
+    """Solve R^T z = b, `(m,)`."""
+    z[:m] = b[:m]
     for i in range(m):
-        rest = z[i:]
-        row = R[i, i:]
+        rest = z[i:m]
+        row = R[i, i:m]
         rest[0] /= row[0]
         for j in range(1, m - i):
             rest[j] -= row[j] * rest[0]
@@ -79,7 +78,14 @@ def solve_lower(R: Array, b: Array, z: Array) -> None:
 
 @compiled
 def solve_block(
-    R: Array, z: Array, phi: Array, ridge: float, mean: Array, variance: Array, Y: Array
+    R: Array,
+    z: Array,
+    phi: Array,
+    ridge: float,
+    residual: Array,
+    mean: Array,
+    variance: Array,
+    Y: Array,
 ) -> None:
     """Compute the posterior of a block of arms. See `posterior`."""
     m, n = phi.shape
@@ -102,32 +108,41 @@ def solve_block(
             variance[a] += y * y
             mean[a] += y * weight
     for a in range(n):
-        variance[a] *= ridge
+        variance[a] = ridge * variance[a] + residual[a]
 
 
 @compiled
-def posterior(R: Array, z: Array, phi: Array, ridge: float, mean: Array, variance: Array) -> None:
+def posterior(
+    R: Array,
+    m: int,
+    z: Array,
+    phi: Array,
+    ridge: float,
+    residual: Array,
+    mean: Array,
+    variance: Array,
+) -> None:
     """Compute mean = Y^T z and variance = lambda sum Y^2 with R^T Y = phi, in blocks of arms.
 
     [Deng22] Eq. (3)-(4) in feature space: phi^T V^{-1} b and lambda phi^T V^{-1} phi.
     """
-    m, n = phi.shape
+    n = phi.shape[1]
     Y = np.empty((m, ARM_BLOCK))
     for start in range(0, n, ARM_BLOCK):
-        stop = min(start + ARM_BLOCK, n)
-        solve_block(R, z, phi[:, start:stop], ridge, mean[start:stop], variance[start:stop], Y)
+        end = min(start + ARM_BLOCK, n)
+        block, rest = phi[:m, start:end], residual[start:end]
+        solve_block(R, z, block, ridge, rest, mean[start:end], variance[start:end], Y)
 
 
 @compiled
-def invert(R: Array, P: Array) -> None:
+def invert(R: Array, m: int, P: Array) -> None:
     """Compute P = (R^T R)^{-1} by two triangular solves for each column."""
-    m = R.shape[0]
     unit = np.zeros(m)
     for k in range(m):
         unit[:] = 0.0
         unit[k] = 1.0
         column = P[k]
-        solve_lower(R, unit, column)
+        solve_lower(R, m, unit, column)
         for i in range(m - 1, -1, -1):
             for j in range(i + 1, m):
                 column[i] -= R[i, j] * column[j]
@@ -139,6 +154,7 @@ def rank_one(
     sign: float,
     arm: int,
     reward: float,
+    m: int,
     phi: Array,
     ridge: float,
     P: Array,
@@ -151,12 +167,13 @@ def rank_one(
         The change of the information gain 1/2 log det(I + A / lambda). A removal that would
         lose too many digits changes nothing and returns NaN.
     """
-    m, n = phi.shape
-    f = phi[:, arm].copy()
+    n = phi.shape[1]
+    f = phi[:m, arm].copy()
     u = np.zeros(m)
     for i in range(m):
+        row = P[i]
         for j in range(m):
-            u[j] += P[i, j] * f[i]
+            u[j] += row[j] * f[i]
     s = 0.0
     for i in range(m):
         s += f[i] * u[i]
@@ -174,9 +191,10 @@ def rank_one(
         mean[a] += shift * w[a]
         variance[a] = max(variance[a] - ridge * scale * w[a] * w[a], 0.0)
     for i in range(m):
+        row = P[i]
         factor = scale * u[i]
         for j in range(m):
-            P[i, j] -= factor * u[j]
+            row[j] -= factor * u[j]
     return 0.5 * math.log(1.0 + sign * s)
 
 
@@ -184,17 +202,18 @@ def rank_one(
 def recompute(
     counts: NDArray[np.int64],
     sums: Array,
+    m: int,
     phi: Array,
     ridge: float,
+    residual: Array,
     P: Array,
     mean: Array,
     variance: Array,
 ) -> float:
     """Compute P and the posterior anew from the plays of each arm; return the gain."""
-    m, n = phi.shape
     A = np.zeros((m, m))
     b = np.zeros(m)
-    for arm in range(n):
+    for arm in range(len(counts)):
         if counts[arm] > 0:
             for i in range(m):
                 b[i] += sums[arm] * phi[i, arm]
@@ -203,11 +222,11 @@ def recompute(
                     A[i, j] += factor * phi[j, arm]
     R = np.empty((m, m))
     z = np.empty(m)
-    cholesky(A, ridge, R)
-    solve_lower(R, b, z)
-    posterior(R, z, phi, ridge, mean, variance)
-    invert(R, P)
-    return information_gain(R, ridge)
+    cholesky(A, m, ridge, R)
+    solve_lower(R, m, b, z)
+    posterior(R, m, z, phi, ridge, residual, mean, variance)
+    invert(R, m, P)
+    return information_gain(R, m, ridge)
 
 
 @compiled
@@ -216,25 +235,27 @@ def rank_one_update(
     arms: NDArray[np.int64],
     rewards: Array,
     active: NDArray[np.bool_],
-    phi: Array,
-    ridge: Array,
+    basis: Basis,
     state: RankOneArrays,
 ) -> None:
     """Add or remove one observation of every active learner."""
+    phi, ridge, rank, residual, _ = basis
     P, mean, variance, gain, counts, sums, age = state
     for i in range(len(arms)):
         if not active[i]:
             continue
-        arm = arms[i]
+        arm, m = arms[i], rank[i]
         counts[i, arm] += 1 if sign > 0 else -1
         sums[i, arm] += sign * rewards[i]
         if counts[i, arm] == 0:
             sums[i, arm] = 0.0
         change = math.nan
         if age[i] < REFRESH:
-            change = rank_one(sign, arm, rewards[i], phi, ridge[i], P[i], mean[i], variance[i])
+            change = rank_one(sign, arm, rewards[i], m, phi, ridge[i], P[i], mean[i], variance[i])
         if math.isnan(change):
-            gain[i] = recompute(counts[i], sums[i], phi, ridge[i], P[i], mean[i], variance[i])
+            gain[i] = recompute(
+                counts[i], sums[i], m, phi, ridge[i], residual[i], P[i], mean[i], variance[i]
+            )
             age[i] = 0
         else:
             gain[i] += change
@@ -247,34 +268,35 @@ def discount_update(
     rewards: Array,
     active: NDArray[np.bool_],
     discount: Array,
-    phi: Array,
+    basis: Basis,
     state: DiscountArrays,
 ) -> None:
     """Discount A, b and the double-weighted A2 of every active learner and add an observation."""
-    m = phi.shape[0]
     for learner in range(len(arms)):
         if not active[learner]:
             continue
-        eta = discount[learner]
-        f = phi[:, arms[learner]].copy()
-        A, b, A2 = state.gram[learner], state.target[learner], state.double_gram[learner]
+        eta, m = discount[learner], basis.rank[learner]
+        f = basis.phi[:m, arms[learner]].copy()
+        b = state.target[learner]
         for i in range(m):
             b[i] = eta * b[i] + rewards[learner] * f[i]
+            A, A2 = state.gram[learner, i], state.double_gram[learner, i]
             for j in range(m):
-                A[i, j] = eta * A[i, j] + f[i] * f[j]
-                A2[i, j] = eta * eta * A2[i, j] + f[i] * f[j]
+                A[j] = eta * A[j] + f[i] * f[j]
+                A2[j] = eta * eta * A2[j] + f[i] * f[j]
 
 
 @compiled
-def posteriors(active: NDArray[np.bool_], phi: Array, ridge: Array, state: DiscountArrays) -> None:
+def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
     """Compute the posterior and the double-weighted gain of every active learner."""
-    m = phi.shape[0]
-    R = np.empty((m, m))
-    z = np.empty(m)
+    phi, ridge, rank, residual, _ = basis
+    R = np.empty((phi.shape[0], phi.shape[0]))
+    z = np.empty(phi.shape[0])
     for i in range(len(active)):
         if active[i]:
-            cholesky(state.double_gram[i], ridge[i], R)
-            state.gain[i] = information_gain(R, ridge[i])
-            cholesky(state.gram[i], ridge[i], R)
-            solve_lower(R, state.target[i], z)
-            posterior(R, z, phi, ridge[i], state.mean[i], state.variance[i])
+            m = rank[i]
+            cholesky(state.double_gram[i], m, ridge[i], R)
+            state.gain[i] = information_gain(R, m, ridge[i])
+            cholesky(state.gram[i], m, ridge[i], R)
+            solve_lower(R, m, state.target[i], z)
+            posterior(R, m, z, phi, ridge[i], residual[i], state.mean[i], state.variance[i])

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp import blas, compiled
 from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
+from wgp_agents.gp.basis import Basis
 from wgp_gym.kernels import Array
 
 __all__ = ["DiscountMemory", "Memory", "RestartMemory", "WindowMemory"]
@@ -33,6 +34,7 @@ Mask = NDArray[np.bool_]
 Arms = NDArray[np.int64]
 
 MANY_FEATURES = 64  # above it, BLAS per learner
+LONGEST = 2.0**53
 
 
 class Memory(ABC):
@@ -72,15 +74,12 @@ class RankOneState:
     """The posterior of unweighted data, changed by one observation at a time in O(m^2 + m n).
 
     Args:
-        features: The features of the arms, `(n, m)`.
-        regularization: lambda of every learner, `(B,)`.
+        basis: The features of the arms.
     """
 
-    def __init__(self, features: Array, regularization: Array) -> None:
-        batch, (n, m) = len(regularization), features.shape
-        self._phi = np.ascontiguousarray(features.T)
-        self._prior = np.sum(features**2, axis=1)
-        self._ridge = regularization
+    def __init__(self, basis: Basis) -> None:
+        batch, (m, n) = len(basis.ridge), basis.phi.shape
+        self._basis = basis
         self.arrays = RankOneArrays(
             inverse=np.zeros((batch, m, m)),
             mean=np.zeros((batch, n)),
@@ -95,12 +94,13 @@ class RankOneState:
         """Put the learners in `mask` back to the prior."""
         for array in self.arrays:
             array[mask] = 0
-        self.arrays.inverse[mask] = np.eye(len(self._phi)) / self._ridge[mask, None, None]
-        self.arrays.variance[mask] = self._prior
+        identity = np.eye(len(self._basis.phi))
+        self.arrays.inverse[mask] = identity / self._basis.ridge[mask, None, None]
+        self.arrays.variance[mask] = self._basis.prior
 
     def change(self, sign: float, arms: Arms, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
-        compiled.rank_one_update(sign, arms, rewards, active, self._phi, self._ridge, self.arrays)
+        compiled.rank_one_update(sign, arms, rewards, active, self._basis, self.arrays)
 
 
 class RestartMemory(Memory):
@@ -109,16 +109,15 @@ class RestartMemory(Memory):
     Period infinity keeps everything.
 
     Args:
-        features: The features of the arms, `(n, m)`.
-        regularization: lambda of every learner, `(B,)`.
+        basis: The features of the arms.
     """
 
-    def __init__(self, features: Array, regularization: Array) -> None:
-        self._state = RankOneState(features, regularization)
+    def __init__(self, basis: Basis) -> None:
+        self._state = RankOneState(basis)
         arrays = self._state.arrays
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
-        self._clock = np.zeros(len(regularization))
-        self._period = np.full(len(regularization), math.inf)
+        self._clock = np.zeros(len(basis.ridge))
+        self._period = np.full(len(basis.ridge), math.inf)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
@@ -140,13 +139,12 @@ class WindowMemory(Memory):
     """Keeps the last `window` observations. A window of infinity keeps everything.
 
     Args:
-        features: The features of the arms, `(n, m)`.
-        regularization: lambda of every learner, `(B,)`.
+        basis: The features of the arms.
     """
 
-    def __init__(self, features: Array, regularization: Array) -> None:
-        batch = len(regularization)
-        self._state = RankOneState(features, regularization)
+    def __init__(self, basis: Basis) -> None:
+        batch = len(basis.ridge)
+        self._state = RankOneState(basis)
         arrays = self._state.arrays
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
         self._rows = np.arange(batch)
@@ -157,7 +155,8 @@ class WindowMemory(Memory):
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the window, in steps or infinity."""
-        self._window[mask] = forgetting[mask]
+        # What no int64 can count to will never be full.
+        self._window[mask] = np.where(forgetting < LONGEST, forgetting, math.inf)[mask]
         self._seen[mask] = 0
         self._state.clear(mask)
 
@@ -192,15 +191,12 @@ class DiscountMemory(Memory):
     at each step: O(m^3 + m^2 n), whatever t is.
 
     Args:
-        features: The features of the arms, `(n, m)`.
-        regularization: lambda of every learner, `(B,)`.
+        basis: The features of the arms.
     """
 
-    def __init__(self, features: Array, regularization: Array) -> None:
-        batch, (n, m) = len(regularization), features.shape
-        self._phi = np.ascontiguousarray(features.T)
-        self._prior = np.sum(features**2, axis=1)
-        self._ridge = regularization
+    def __init__(self, basis: Basis) -> None:
+        batch, (m, n) = len(basis.ridge), basis.phi.shape
+        self._basis = basis
         self._discount = np.ones(batch)
         self._arrays = DiscountArrays(
             gram=np.zeros((batch, m, m)),
@@ -219,9 +215,9 @@ class DiscountMemory(Memory):
         self._discount[mask] = forgetting[mask]
         for array in self._arrays:
             array[mask] = 0.0
-        self.variance[mask] = self._prior
+        self.variance[mask] = self._basis.prior
 
     def update(self, arms: Arms, rewards: Array, active: Mask) -> None:
         """Fade the past and take in one observation."""
-        compiled.discount_update(arms, rewards, active, self._discount, self._phi, self._arrays)
-        self._posteriors(active, self._phi, self._ridge, self._arrays)
+        compiled.discount_update(arms, rewards, active, self._discount, self._basis, self._arrays)
+        self._posteriors(active, self._basis, self._arrays)

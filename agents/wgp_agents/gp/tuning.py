@@ -17,14 +17,7 @@ from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_choice
 
-__all__ = [
-    "MAX_RATE",
-    "TheoryTuning",
-    "forgetting_rate",
-    "gain_order",
-    "memory_length",
-    "optional_length",
-]
+__all__ = ["MAX_RATE", "Forgetting", "forgetting_rate", "gain_order", "memory_length"]
 
 MAX_RATE = 0.5  # theory may ask for more than can be: 1 - eta > 1
 
@@ -65,32 +58,57 @@ def memory_length(rate: Array, horizon: int) -> Array:
 
 
 @dataclass(frozen=True)
-class TheoryTuning:
-    """How an agent's forgetting follows from what it is told of the drift.
+class Forgetting:
+    """A memory's parameter for every learner: as given, or as theory tunes it.
 
     Args:
+        parameter: "discount", "window" or "restart_period".
+        given: Its value, scalar or `(B,)`; None leaves it to theory.
         variation_budget: "known": B_T as the problem states it; "unknown": theory's choice
             without it; or B_T >= 0 as a number, scalar or `(B,)`.
         information_gain: gamma_T > 0, scalar or `(B,)`. Default (log T)^(d+1).
-
-    Raises:
-        ValueError: If a parameter is none of these.
     """
 
+    parameter: str
+    given: Any = None
     variation_budget: Any = "unknown"
     information_gain: Any = None
 
-    def __post_init__(self) -> None:
+    def check(self, batch: int) -> None:
+        """Check every parameter for a batch of B.
+
+        Raises:
+            ValueError: If one is out of its range, or there is not one for each learner.
+        """
+        if self.given is not None:
+            self._checked_given(batch)
         if isinstance(self.variation_budget, str):
             options = ("known", "unknown")
             check_choice("variation_budget", self.variation_budget, "the agent", options)
         else:
-            per_learner("variation_budget", self.variation_budget, None, 0.0, math.inf, "left")
+            per_learner("variation_budget", self.variation_budget, batch, 0.0, math.inf, "left")
         if self.information_gain is not None:
-            per_learner("information_gain", self.information_gain, None, 0.0, math.inf, "neither")
+            gain = self.information_gain
+            per_learner("information_gain", gain, batch, 0.0, math.inf, "neither")
+
+    def _checked_given(self, batch: int) -> Array:
+        if self.parameter == "discount":
+            return per_learner("discount", self.given, batch, 0.0, 1.0, "right")
+        return per_learner(self.parameter, self.given, batch, 1, math.inf, whole=True)
+
+    def __call__(self, problem: BanditProblem, batch: int) -> Array:
+        """Return the parameter on the problem at hand, `(B,)`.
+
+        Raises:
+            RuntimeError: If the known budget is asked for before an episode is drawn.
+        """
+        if self.given is not None:
+            return self._checked_given(batch)
+        rate = self.rate(problem, batch)
+        return 1 - rate if self.parameter == "discount" else memory_length(rate, problem.horizon)
 
     def rate(self, problem: BanditProblem, batch: int) -> Array:
-        """Return the forgetting rate 1 - eta of every learner, `(B,)`."""
+        """Return theory's forgetting rate 1 - eta, `(B,)`."""
         budget = self.variation_budget
         if isinstance(budget, str):
             budget = problem.variation_budget if budget == "known" else 1.0
@@ -104,16 +122,3 @@ class TheoryTuning:
             gain = gain_order(problem.horizon, problem.domain.shape[1])
         budget, gain = np.broadcast_to(budget, batch), np.broadcast_to(gain, batch)
         return forgetting_rate(problem.horizon, gain.astype(float), budget.astype(float))
-
-    def length(self, problem: BanditProblem, batch: int) -> Array:
-        """Return the restart period or window of every learner, `(B,)`."""
-        return memory_length(self.rate(problem, batch), problem.horizon)
-
-
-def optional_length(name: str, value: Any, batch: int) -> Array | None:
-    """Return a given restart period or window for every learner `(B,)`; None stays None.
-
-    Raises:
-        ValueError: If it is not a whole number of at least 1, or infinity.
-    """
-    return None if value is None else per_learner(name, value, batch, 1, math.inf, whole=True)

@@ -1,0 +1,52 @@
+"""The features of the arms, as each of B learners uses them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.features import exact_features
+from wgp_gym.kernels import Array, Kernel
+
+__all__ = ["Basis", "make_basis"]
+
+
+class Basis(NamedTuple):
+    """The feature table turned, and what belongs to each learner.
+
+    A learner uses as many features as its own lambda asks for, so that its numbers do not
+    depend on the others' lambda.
+
+    Attributes:
+        phi: Column a is phi(x_a), `(m, n)`.
+        ridge: lambda of every learner, `(B,)`.
+        rank: How many features each learner uses, `(B,)`.
+        residual: k(x, x) less the squares of these, `(B, n)`: what the features leave out, at
+            most 1e-10. The variances have it added, so that equal arms stay exactly equal.
+        prior: k(x, x), `(n,)`.
+    """
+
+    phi: Array
+    ridge: Array
+    rank: NDArray[np.int64]
+    residual: Array
+    prior: Array
+
+
+def make_basis(kernel: Kernel, domain: Array, regularization: Array) -> Basis:
+    """Return the features of a domain, exact to clip(1e-8 lambda, 1e-14, 1e-10).
+
+    Args:
+        kernel: The kernel.
+        domain: Points, `(n, d)`.
+        regularization: lambda of every learner, `(B,)`.
+    """
+    tolerances = np.clip(1e-8 * regularization, 1e-14, 1e-10)
+    features = exact_features(kernel, domain, float(tolerances.min()))
+    rank = np.array([features.rank(tolerance) for tolerance in tolerances])
+    captured = np.cumsum(features.table**2, axis=1)[:, rank - 1].T
+    residual = np.maximum(features.prior - captured, 0.0)
+    phi = np.ascontiguousarray(features.table.T)
+    return Basis(phi, regularization, rank, residual, features.prior)

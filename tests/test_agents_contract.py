@@ -1,0 +1,213 @@
+"""The contract of every registered agent on every registered environment."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import wgp_agents
+from wgp_agents.base import Agent
+from wgp_agents.gp.agent import GPAgent
+from wgp_agents.registry import AGENTS, agent_class
+from wgp_gym.kernels import SquaredExponential
+from wgp_gym.problem import BanditProblem
+from wgp_gym.registration import ENVIRONMENTS
+
+DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
+PROBLEM = BanditProblem(SquaredExponential(0.2), DOMAIN, 500, 0.1, 2.0, 3.0)
+LEARNERS = [name for name in wgp_agents.names() if name != "oracle"]  # need no environment
+GAUSSIAN_PROCESSES = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
+FORGETFUL = {"wgp-ucb": "discount", "sw-gp-ucb": "window", "r-gp-ucb": "restart_period"}
+
+every_agent = pytest.mark.parametrize("name", wgp_agents.names())
+every_gp = pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
+every_id = pytest.mark.parametrize("env_id", [entry.id for entry in ENVIRONMENTS])
+
+
+def vector(env_id: str, mode: str = "vector_entry_point", **kwargs: Any) -> Any:
+    return gymnasium.make_vec(env_id, num_envs=3, vectorization_mode=mode, **kwargs)
+
+
+def play(agent: Agent, env: Any, seed: int, steps: int) -> list[Any]:
+    """Return the actions of a run from fresh seeds."""
+    observation, _ = env.reset(seed=seed)
+    agent.reset(seed + 100)
+    actions = []
+    for _ in range(steps):
+        actions.append(agent.act(observation))
+        observation, reward, *_ = env.step(actions[-1])
+        agent.observe(actions[-1], reward)
+    return actions
+
+
+@every_agent
+@every_id
+def test_actions_are_ints_of_the_space(name: str, env_id: str) -> None:
+    env = gymnasium.make(env_id)
+    actions = play(wgp_agents.make(name, env), env, 0, 15)
+    assert all(type(action) is int for action in actions)
+    assert all(env.action_space.contains(action) for action in actions)
+
+
+@every_agent
+@every_id
+def test_actions_of_a_batch_are_arrays_of_the_space(name: str, env_id: str) -> None:
+    env = vector(env_id)
+    actions = play(wgp_agents.make(name, env), env, 0, 15)
+    assert all(action.dtype == np.int64 and action.shape == (3,) for action in actions)
+    assert all(env.action_space.contains(action) for action in actions)
+
+
+@every_gp
+def test_gaussian_process_agents_want_a_grid(name: str) -> None:
+    with pytest.raises(ValueError, match="'continuous' parameter of the environment of a GP agent"):
+        wgp_agents.make(name, gymnasium.make(ENVIRONMENTS[0].id, continuous=True))
+
+
+@every_agent
+def test_the_seed_decides_the_run(name: str) -> None:
+    env = gymnasium.make("WGPBandit-Abrupt-v0", horizon=40)
+    agent = wgp_agents.make(name, env)
+    first = play(agent, env, 3, 40)
+    assert play(agent, env, 4, 40) != first
+    assert play(agent, env, 3, 40) == first  # nothing is left of what was learned in between
+    assert play(wgp_agents.make(name, env), env, 3, 40) == first
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_only_the_seed_decides_the_first_choice(name: str) -> None:
+    agent = wgp_agents.make(name, PROBLEM)
+    first = []
+    for seed in range(20):
+        agent.reset(seed)
+        first.append(agent.act())
+    assert len(set(first)) > 10
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_reset_without_a_seed_goes_on_with_the_stream(name: str) -> None:
+    agent, twin = wgp_agents.make(name, PROBLEM), wgp_agents.make(name, PROBLEM)
+    agent.reset(5)
+    twin.reset(5)
+    straight = [agent.act() for _ in range(6)]
+    assert len(set(straight)) > 2
+    for action in straight:
+        assert twin.act() == action
+        twin.observe(action, 1.0)
+        twin.reset()
+
+
+@every_gp
+def test_norm_bound_is_read_anew_at_reset(name: str) -> None:
+    envs: list[Any] = [gymnasium.make("WGPBandit-Abrupt-v0"), vector("WGPBandit-Abrupt-v0")]
+    for env in envs:
+        agent = wgp_agents.make(name, env)  # before the first episode: B is not drawn yet
+        assert isinstance(agent, GPAgent)
+        bounds = []
+        for seed in (1, 2):
+            env.reset(seed=seed)
+            agent.reset(0)
+            bounds.append(agent.norm_bound.copy())
+            np.testing.assert_array_equal(bounds[-1], env.unwrapped.problem.norm_bound)
+        assert (bounds[0] != bounds[1]).all()
+
+
+@pytest.mark.parametrize(("name", "parameter"), FORGETFUL.items())
+def test_variation_budget_is_read_anew_at_reset(name: str, parameter: str) -> None:
+    env: Any = gymnasium.make("WGPBandit-Abrupt-v0")
+    agent = wgp_agents.make(name, env, variation_budget="known", information_gain=40.0)
+    lengths = []
+    for seed in (3, 1, 2):
+        env.reset(seed=seed)
+        agent.reset(0)
+        rate = 40**-0.25 * np.sqrt(env.unwrapped.problem.variation_budget / 500)
+        lengths.append(float(np.ceil(1 / rate)))
+        value = 1 - rate if name == "wgp-ucb" else lengths[-1]
+        given = wgp_agents.make(name, env, **{parameter: value})
+        assert isinstance(agent, GPAgent)
+        assert isinstance(given, GPAgent)
+        given.reset(0)
+        for arm in range(60):
+            for one in (agent, given):
+                one.observe(arm, float(arm % 7))
+        np.testing.assert_allclose(agent.posterior(), given.posterior(), rtol=0, atol=1e-12)
+    assert len(set(lengths)) == 3
+
+
+def pickled(agent: Agent) -> Agent:
+    restored: Agent = pickle.loads(pickle.dumps(agent))
+    return restored
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
+@pytest.mark.parametrize("batch", [None, 3], ids=["single", "batch"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_copy_goes_on_identically(
+    name: str, batch: int | None, duplicate: Callable[[Agent], Agent]
+) -> None:
+    each = 1.0 if batch is None else np.ones(batch)
+    problem = BanditProblem(SquaredExponential(0.2), DOMAIN, 500, 0.1, 2 * each, 3 * each)
+    agent = wgp_agents.make(name, problem)
+    agent.reset(0)
+
+    def run(one: Agent) -> list[Any]:
+        actions = []
+        for t in range(40):
+            actions.append(np.asarray(one.act()).tolist())
+            one.observe(np.array(actions[-1]), np.sin(actions[-1]) + t * each)
+        if isinstance(one, GPAgent):
+            actions.extend(np.asarray(one.posterior()).tolist())
+        return actions
+
+    run(agent)
+    twin = duplicate(agent)
+    expected = run(agent)
+    assert run(twin) == expected  # so neither has moved the other
+    twin.reset(1)
+    agent.reset(1)
+    assert run(twin) == run(agent)
+
+
+def test_make_suggests_the_name_that_was_meant() -> None:
+    with pytest.raises(ValueError, match=r"did you mean 'wgp-ucb'\?\)\. Got 'wgp_ucb'"):
+        wgp_agents.make("wgp_ucb", PROBLEM)
+    with pytest.raises(ValueError, match=r"wgp_agents\.make must be one of 'wgp-ucb', 'igp"):
+        wgp_agents.make("thompson", PROBLEM)
+
+
+@every_agent
+def test_classes_are_attributes_of_the_package(name: str) -> None:
+    class_name = AGENTS[name].entry_point.partition(":")[2]
+    assert getattr(wgp_agents, class_name) is agent_class(name)
+    assert AGENTS[name].name == name
+    assert AGENTS[name].title
+    assert AGENTS[name].summary
+
+
+def test_a_class_that_is_not_there() -> None:
+    assert wgp_agents.Agent is Agent
+    with pytest.raises(AttributeError, match="'wgp_agents' has no attribute 'WGP'"):
+        wgp_agents.WGP  # noqa: B018
+
+
+def test_importing_the_package_is_light() -> None:
+    code = (
+        "import sys, wgp_agents; print(sorted({'numba', 'torch', 'matplotlib'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@every_agent
+def test_an_agent_needs_a_bandit(name: str) -> None:
+    for source in (None, 3, gymnasium.make("CartPole-v1")):
+        with pytest.raises(TypeError, match="from a BanditProblem or from an environment of wgp"):
+            wgp_agents.make(name, source)

@@ -1,0 +1,111 @@
+"""The parameters of the Gaussian-process agents: defaults, and values that cannot be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import wgp_agents
+from wgp_agents.gp.agent import GPAgent
+from wgp_agents.registry import agent_class
+from wgp_gym.kernels import SquaredExponential
+from wgp_gym.problem import BanditProblem
+
+DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
+PROBLEM = BanditProblem(SquaredExponential(0.2), DOMAIN, 500, 0.1, 1.0, 20.0)
+BATCH = replace(PROBLEM, norm_bound=np.ones(3), variation_budget=np.ones(3))
+FORGETFUL = ["wgp-ucb", "r-gp-ucb", "sw-gp-ucb"]
+GAUSSIAN_PROCESSES = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
+
+every_gp = pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
+
+
+@every_gp
+def test_lambda_is_the_noise_variance(name: str) -> None:
+    def ridge(problem: BanditProblem, **parameters: Any) -> Any:
+        agent = wgp_agents.make(name, problem, **parameters)
+        assert isinstance(agent, GPAgent)
+        return agent.regularization
+
+    np.testing.assert_allclose(ridge(PROBLEM), [0.01], rtol=1e-14)
+    np.testing.assert_array_equal(ridge(replace(PROBLEM, noise_scale=0.0)), [1e-6])
+    noises = [0.0, 1e-4, 0.01]
+    np.testing.assert_allclose(ridge(BATCH, noise_scale=noises), [1e-6, 1e-6, 1e-4], rtol=1e-14)
+    np.testing.assert_array_equal(ridge(PROBLEM, noise_scale=3.0, regularization=0.5), [0.5])
+
+
+@every_gp
+def test_without_noise_an_agent_learns_exactly(name: str) -> None:
+    env: Any = gymnasium.make("WGPBandit-Stationary-v0", noise_std=0.0)
+    env.reset(seed=0)
+    parameters: dict[str, Any] = {"variation_budget": 0.0} if name in FORGETFUL else {}
+    agent = wgp_agents.make(name, env, **parameters)
+    assert isinstance(agent, GPAgent)
+    agent.reset(0)
+    for arm in range(0, 100, 3):
+        agent.observe(arm, env.step(arm)[1])
+    truth = env.unwrapped.expected_rewards()
+    np.testing.assert_allclose(agent.posterior().mean, truth, atol=2e-3)
+
+
+IN_UNIT = r"a float in \(0, 1\], or one for each learner"
+IN_OPEN = r"a float in \(0, 1\), or one for each learner"
+FROM_ZERO = r"a float in \[0, inf\), or one for each learner"
+ABOVE_ZERO = r"a float in \(0, inf\), or one for each learner"
+WHOLE = r"a whole number in \[1, inf\], or one for each learner"
+HINT = r"one of 'known', 'unknown' \(did you mean 'known'\?\)"
+OWN: list[tuple[str, str, list[Any], str]] = [
+    ("wgp-ucb", "discount", [0.0, -0.5, 1.01, math.nan, "0.9", True, [0.9, 0.0, 1.0]], IN_UNIT),
+    ("sw-gp-ucb", "window", [0, -3, 0.5, 1.5, math.nan, "ten", [1, 2.5, 3]], WHOLE),
+    ("r-gp-ucb", "restart_period", [0, 1.5, -math.inf, True, [1, 0, 1]], WHOLE),
+]
+COMMON: list[tuple[str, list[Any], str]] = [
+    ("delta", [0.0, 1.0, -0.1, math.nan, [0.1, 1.0, 0.1]], IN_OPEN),
+    ("regularization", [0.0, -1.0, math.inf, math.nan, "big"], ABOVE_ZERO),
+    ("norm_bound", [-1.0, math.inf, math.nan, [1.0, -1.0, 1.0]], FROM_ZERO),
+    ("noise_scale", [-0.1, math.inf, math.nan], FROM_ZERO),
+]
+THEORY: list[tuple[str, list[Any], str]] = [
+    ("variation_budget", [-1.0, math.inf, math.nan, [1.0, -1.0, 1.0]], FROM_ZERO),
+    ("variation_budget", ["knwon"], HINT),
+    ("information_gain", [0.0, -1.0, math.inf, math.nan], ABOVE_ZERO),
+]
+BAD = [
+    *OWN,
+    *[(name, *row) for name in GAUSSIAN_PROCESSES for row in COMMON],
+    *[(name, *row) for name in FORGETFUL for row in THEORY],
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "rule"),
+    [
+        pytest.param(name, parameter, value, rule, id=f"{name}-{parameter}={value}")
+        for name, parameter, values, rule in BAD
+        for value in values
+    ],
+)
+def test_a_parameter_that_cannot_be(name: str, parameter: str, value: Any, rule: str) -> None:
+    match = rf"^The '{parameter}' parameter of .* must be {rule}\. Got .* instead\.$"
+    with pytest.raises(ValueError, match=match):
+        wgp_agents.make(name, BATCH, **{parameter: value})
+
+
+@pytest.mark.parametrize("value", [[0.5, 0.5], [[0.5, 0.5, 0.5]], []], ids=str)
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("wgp-ucb", "discount"),
+        *[(name, row[0]) for name in GAUSSIAN_PROCESSES for row in COMMON],
+        *[(name, parameter) for name in FORGETFUL for parameter in (THEORY[0][0], THEORY[2][0])],
+    ],
+)
+def test_there_is_a_number_for_each_learner(name: str, parameter: str, value: Any) -> None:
+    match = rf"^The '{parameter}' parameter of .* must be .*(for each learner|of shape \(3,\))\."
+    with pytest.raises(ValueError, match=match):
+        wgp_agents.make(name, BATCH, **{parameter: value})

@@ -1,0 +1,207 @@
+"""What every environment promises, whatever its task: spaces, observations, infos, errors."""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from numpy.typing import NDArray
+
+from wgp_gym.envs import BanditEnv
+
+Variant = tuple[str, dict[str, Any]]
+Make = Callable[..., BanditEnv]
+
+INFO_TYPES = {
+    "t": int,
+    "expected_reward": float,
+    "optimal_reward": float,
+    "optimal_action": int,  # an array where actions are continuous
+    "regret": float,
+    "cumulative_regret": float,
+    "variation": float,
+    "sup_variation": float,
+    "changed": bool,
+}
+
+
+def place(env: BanditEnv, action: Any) -> NDArray[np.float64]:
+    """Return where an action stands in [0, 1]^d: a point of the box, or of a square grid."""
+    if isinstance(env.action_space, spaces.Box):
+        return np.asarray(action, float)
+    assert isinstance(env.action_space, spaces.Discrete)
+    arms, dim = int(env.action_space.n), env.observation_space.shape[0] - 3  # type: ignore[index]
+    side = round(arms ** (1 / dim))
+    lattice: NDArray[np.float64] = np.array(np.unravel_index(int(action), (side,) * dim), float)
+    lattice /= side - 1
+    return lattice
+
+
+def check_info(info: dict[str, Any], env: BanditEnv) -> None:
+    assert set(info) == set(INFO_TYPES)
+    for key, value in info.items():
+        if key == "optimal_action" and isinstance(env.action_space, spaces.Box):
+            assert isinstance(value, np.ndarray)
+            assert value.shape == env.action_space.shape
+            assert env.action_space.contains(value.astype(np.float32))
+            np.testing.assert_array_equal(value, value.astype(np.float32))  # can be played
+        else:
+            assert type(value) is INFO_TYPES[key], key
+            assert math.isfinite(info[key]), key
+    assert info["regret"] >= 0.0
+
+
+def test_gymnasium_checker(variant: Variant, make_env: Make) -> None:
+    name, parameters = variant
+    check_env(make_env(name, **parameters))  # a warning is an error here
+
+
+def test_stable_baselines3_checker(variant: Variant) -> None:
+    from stable_baselines3.common.env_checker import check_env as check_for_sb3
+
+    name, parameters = variant
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if parameters.get("continuous"):  # D is [0, 1]^d: its advice is another range
+            advice = "We recommend you to use a symmetric and normalized Box action space"
+            warnings.filterwarnings("ignore", message=advice)
+        check_for_sb3(gymnasium.make(name, **parameters))
+
+
+def test_spaces(variant: Variant, make_env: Make) -> None:
+    name, parameters = variant
+    env = make_env(name, **parameters)
+    dim = parameters.get("dim", 1)
+    arms = {"Stock": 29, "Table": 16, "Parking": 16}.get(
+        name.split("-")[1], parameters.get("points_per_dim", 100) ** dim
+    )
+    expected: spaces.Space[Any] = spaces.Discrete(arms)
+    if parameters.get("continuous"):
+        expected = spaces.Box(0.0, 1.0, (dim,), np.float32)
+    assert env.action_space == expected
+    low, high = [0.0] * (2 + dim) + [-1e12], [1.0] * (2 + dim) + [1e12]
+    observed = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
+    assert env.observation_space == observed
+
+
+def test_a_whole_episode(variant: Variant, make_env: Make) -> None:
+    name, parameters = variant
+    env = make_env(name, **parameters)
+    env.action_space.seed(1)
+    horizon = env.problem.horizon
+    observation, info = env.reset(seed=3)
+    assert env.observation_space.contains(observation)
+    assert not observation.any()
+    check_info(info, env)
+    zero = {key: info[key] for key in info if not key.startswith("optimal")}
+    assert not any(zero.values())
+    assert info["optimal_reward"] >= env.expected_rewards().max() - 1e-12
+    total, spent = 0.0, 0.0
+    for t in range(1, horizon + 1):
+        action = env.action_space.sample()
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert type(reward) is float
+        assert reward == float(np.float32(reward))
+        assert (terminated, truncated) == (False, t == horizon)
+        expected = [t / horizon, 1.0, *place(env, action), reward]
+        np.testing.assert_array_equal(observation, np.array(expected, np.float32))
+        assert env.observation_space.contains(observation)
+        check_info(info, env)
+        total += info["regret"]
+        assert info["t"] == t
+        assert info["cumulative_regret"] == pytest.approx(total, rel=1e-12)
+        assert info["changed"] == (info["variation"] > spent)
+        spent = info["variation"]
+    assert info["variation"] == env.problem.variation_budget
+
+
+@pytest.mark.parametrize("episodes", [0, 1], ids=["before-reset", "after-the-end"])
+def test_a_step_without_reset(variant: Variant, make_env: Make, episodes: int) -> None:
+    name, parameters = variant
+    env = make_env(name, horizon=2, **parameters)
+    action = env.action_space.sample()
+    if episodes:
+        env.reset(seed=0)
+        env.step(action)
+        env.step(action)
+    for _ in range(2):
+        with pytest.raises(ResetNeeded, match="call reset"):
+            env.step(action)
+    env.reset(seed=0)
+    assert env.step(action)[4]["t"] == 1
+
+
+@pytest.mark.parametrize("method", ["expected_rewards", "optimal_action", "render"])
+def test_the_truth_before_reset(make_env: Make, method: str) -> None:
+    env = make_env("WGPBandit-Abrupt-v0", render_mode="ansi")
+    with pytest.raises(ResetNeeded, match="reset"):
+        getattr(env, method)()
+
+
+def test_problem_before_reset(variant: Variant, make_env: Make) -> None:
+    name, parameters = variant
+    env = make_env(name, **parameters)
+    task = env.problem
+    assert (task.norm_bound, task.variation_budget) == (None, None)
+    env.reset(seed=0)
+    assert (task.horizon, task.noise_scale) == (env.problem.horizon, 0.1)
+    assert type(env.problem.norm_bound) is float
+    assert type(env.problem.variation_budget) is float
+
+
+@pytest.mark.parametrize("action", [100, -1, 3.0, "3", None, [3], np.array([3]), True])
+def test_an_arm_that_is_none(make_env: Make, action: Any) -> None:
+    env = make_env("WGPBandit-Abrupt-v0")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"The action must be in Discrete\(100\)\. Got"):
+        env.step(action)
+    assert env.step(0)[4]["t"] == 1  # nothing was played
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint8, np.int32, np.int64, np.array])
+def test_any_integer_names_an_arm(make_env: Make, integer: Callable[[int], Any]) -> None:
+    env, same = make_env("WGPBandit-Abrupt-v0"), make_env("WGPBandit-Abrupt-v0")
+    env.reset(seed=0)
+    same.reset(seed=0)
+    assert env.step(integer(42))[1] == same.step(42)[1]
+
+
+def test_huge_rewards_are_clipped_in_the_observation_only(make_env: Make) -> None:
+    env = make_env("WGPBandit-Stationary-v0", norm_bound=1e15)
+    env.reset(seed=0)
+    rewards = env.expected_rewards()
+    for arm, bound in ((int(rewards.argmax()), 1e12), (int(rewards.argmin()), -1e12)):
+        observation, reward, *_ = env.step(arm)
+        assert abs(reward) > 1e13
+        assert reward == pytest.approx(rewards[arm], rel=1e-6)
+        assert observation[-1] == np.float32(bound)
+        assert env.observation_space.contains(observation)
+
+
+def test_nothing_is_shared_with_the_caller(variant: Variant, make_env: Make) -> None:
+    name, parameters = variant
+    env, twin = make_env(name, **parameters), make_env(name, **parameters)
+    env.action_space.seed(0)
+
+    def spoil(observation: NDArray[np.float32], info: dict[str, Any]) -> None:
+        for array in (observation, info["optimal_action"], env.expected_rewards()):
+            if isinstance(array, np.ndarray):
+                array[:] = -7
+        info.clear()
+
+    spoil(*env.reset(seed=2))
+    twin.reset(seed=2)
+    for _ in range(4):
+        action = env.action_space.sample()
+        observation, reward, _, _, info = env.step(np.array(action))
+        expected, expected_reward, _, _, expected_info = twin.step(action)
+        np.testing.assert_array_equal(observation, expected)
+        assert reward == expected_reward
+        np.testing.assert_equal(info, expected_info)
+        spoil(observation, info)

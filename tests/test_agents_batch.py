@@ -115,6 +115,18 @@ def test_each_learner_has_its_own_parameters(name: str, parameter: str, values: 
             assert not np.array_equal(alone[2], other[2])
 
 
+def test_the_number_of_features_is_each_learners_own() -> None:
+    # With this lengthscale the smallest lambda asks for 73 features, the others for 62; from 65
+    # on another program does the work, and rounds in its own way.
+    options: dict[str, Any] = {"lengthscale": 0.04}
+    env = gymnasium.make_vec(ABRUPT, num_envs=3, vectorization_mode="vector_entry_point", **options)
+    ridges = [1e-6, 1.0, 100.0]
+    run = play("wgp-ucb", env, 5, SEED, regularization=ridges)
+    for i, ridge in enumerate(ridges):
+        single_env = gymnasium.make(ABRUPT, **options)
+        check_learner(i, run, play("wgp-ucb", single_env, 5 + i, SEED + i, regularization=ridge))
+
+
 @every_agent
 def test_a_list_gives_each_learner_its_seed(name: str) -> None:
     env = gymnasium.make_vec(ABRUPT, num_envs=3, vectorization_mode="vector_entry_point")

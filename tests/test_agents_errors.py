@@ -83,7 +83,7 @@ def test_nothing_goes_before_reset(name: str) -> None:
 )
 def test_an_action_that_does_not_fit(name: str, action: Any) -> None:
     agent = played(name)
-    match = r"Each action must be an int in \[0, 99\], \(\)\. Got .* instead\."
+    match = r"Each action must be an int in \[0, 99\]\. Got .* instead\."
     check_refused(agent, lambda: agent.observe(action, 1.0), match)
 
 
@@ -95,7 +95,7 @@ def test_an_action_that_does_not_fit(name: str, action: Any) -> None:
 )
 def test_actions_that_do_not_fit(name: str, actions: Any) -> None:
     agent = played(name, batch=3)
-    match = r"Each action must be an int in \[0, 99\], \(3,\)\. Got .* instead\."
+    match = r"Each action must be an int in \[0, 99\], in an array \(3,\)\. Got .* instead\."
     check_refused(agent, lambda: agent.observe(actions, np.ones(3)), match)
 
 
@@ -145,7 +145,7 @@ def test_observations_of_another_shape(name: str) -> None:
 def test_a_point_that_does_not_fit(action: Any) -> None:
     agent = wgp_agents.make("random", gymnasium.make("WGPBandit-Slow-v0", continuous=True, dim=2))
     agent.reset(0)
-    match = r"Each action must be in \[0, 1\], \(2,\)\. Got .* instead\."
+    match = r"Each action must be in \[0, 1\], in an array \(2,\)\. Got .* instead\."
     before = copy.deepcopy(agent)
     with pytest.raises(ValueError, match=match):
         agent.observe(action, 1.0)

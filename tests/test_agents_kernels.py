@@ -242,6 +242,7 @@ def rank_one_arrays(batch: int, m: int, n: int, ridge: float) -> RankOneArrays:
         gain=np.zeros(batch),
         counts=np.zeros((batch, n), np.int64),
         sums=np.zeros((batch, n)),
+        lost=np.zeros((batch, n)),
         age=np.zeros(batch, np.int64),
     )
 

@@ -130,14 +130,15 @@ def test_learners_forget_and_restart_each_on_their_own(
         agent.predict(shown, episode_start=start)
         for i in range(4):
             seen[i] = [] if start[i] else [*seen[i], (int(arms[i]), float(rewards[i]))]
-    mean, std = agent.posterior()
-    for i in range(4):
-        count = len(seen[i])
-        w = np.array([float(weight(i, age, count)) for age in range(count - 1, -1, -1)])
-        x, y = (np.array(column) for column in zip(*seen[i], strict=True))
-        expected = dense(problem, x[w > 0], y[w > 0], w[w > 0], ridge[i])
-        np.testing.assert_allclose(mean[i], expected[0], rtol=0, atol=1e-8)
-        np.testing.assert_allclose(std[i] ** 2, expected[1], rtol=0, atol=1e-9)
+        if t % 9 == 8:  # often: an error may be healed when an inverse is computed anew
+            mean, std = agent.posterior()
+            for i in range(4):
+                count = len(seen[i])
+                w = np.array([float(weight(i, age, count)) for age in range(count - 1, -1, -1)])
+                x, y = (np.array(column) for column in zip(*seen[i], strict=True))
+                expected = dense(problem, x[w > 0], y[w > 0], w[w > 0], ridge[i])
+                np.testing.assert_allclose(mean[i], expected[0], rtol=0, atol=1e-8)
+                np.testing.assert_allclose(std[i] ** 2, expected[1], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("window", [10**6, 10**18, 1e19, 1e300], ids=str)
@@ -163,7 +164,7 @@ def square(points_per_dim: int) -> Floats:
     [
         pytest.param(Matern(0.2, 0.5), DOMAIN, True, id="matern-0.5"),
         pytest.param(Matern(0.2, 1.5), DOMAIN, True, id="matern-1.5"),
-        pytest.param(SquaredExponential(0.2), square(20), True, id="square-20x20"),
+        pytest.param(SquaredExponential(0.2), square(12), True, id="square-12x12"),
         pytest.param(Linear(), square(9), False, id="linear"),
     ],
 )
@@ -232,3 +233,13 @@ def test_memory_use_does_not_grow(name: str, parameters: dict[str, Any]) -> None
     finally:
         tracemalloc.stop()
     assert grown < 20_000  # bytes: an arm and a reward kept for each step would be 40,000
+
+
+def test_a_huge_reward_leaves_no_trace_when_it_leaves_the_window() -> None:
+    agent, fresh = make("sw-gp-ucb", window=3), make("sw-gp-ucb", window=3)
+    last = [0.5, 0.25, 0.125]
+    for reward in [1e12, *[1.0] * 200, *last]:
+        agent.observe(3, reward)
+    for reward in last:
+        fresh.observe(3, reward)
+    np.testing.assert_allclose(agent.posterior().mean, fresh.posterior().mean, atol=1e-8)

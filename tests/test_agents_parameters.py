@@ -58,7 +58,7 @@ IN_OPEN = r"a float in \(0, 1\), or one for each learner"
 FROM_ZERO = r"a float in \[0, inf\), or one for each learner"
 ABOVE_ZERO = r"a float in \(0, inf\), or one for each learner"
 WHOLE = r"a whole number in \[1, inf\], or one for each learner"
-HINT = r"one of 'known', 'unknown' \(did you mean 'known'\?\)"
+HINT = r"'known', 'unknown' or a number in \[0, inf\)"
 OWN: list[tuple[str, str, list[Any], str]] = [
     ("wgp-ucb", "discount", [0.0, -0.5, 1.01, math.nan, "0.9", True, [0.9, 0.0, 1.0]], IN_UNIT),
     ("sw-gp-ucb", "window", [0, -3, 0.5, 1.5, math.nan, "ten", [1, 2.5, 3]], WHOLE),

@@ -45,6 +45,10 @@ def test_manifest_says_how_to_do_it_again(results: Path) -> None:
     manifest = json.loads((results / "manifest.json").read_text())
     assert (manifest["seeds"], manifest["root_seed"], manifest["horizon"]) == (3, 7, 30)
     assert set(manifest["versions"]) == {*report.PACKAGES, "python"}
+    assert [panel["environment"] for panel in manifest["panels"]] == [
+        panel.environment for panel in experiment.PANELS
+    ]
+    assert len(manifest["settings"]) == 4
 
 
 def test_summary_follows_from_the_runs(results: Path) -> None:
@@ -67,7 +71,7 @@ def test_summary_follows_from_the_runs(results: Path) -> None:
 
 def test_curves_end_in_the_runs_final_regrets(results: Path) -> None:
     curves = np.load(results / "curves.npz")
-    assert len(curves.files) == 3 * len(experiment.COMPETITORS)
+    assert len(curves.files) == 3 * 4 * len(experiment.COMPETITORS)
     for panel in experiment.PANELS:
         for agent in experiment.COMPETITORS:
             finals = [
@@ -77,9 +81,9 @@ def test_curves_end_in_the_runs_final_regrets(results: Path) -> None:
                 and row["variation_budget"] == panel.setting.variation_budget
                 and row["regularization"] == "R^2"
             ]
-            curve = curves[f"{panel.name}/{agent}"]
+            curve = report.load_curves(results, panel)[agent]
             assert curve.shape == (3, 30)
-            np.testing.assert_allclose(curve[:, -1], finals)
+            np.testing.assert_allclose(curve[:, -1], finals, rtol=1e-6)
 
 
 def test_a_row_of_runs_can_be_played_again_alone(results: Path) -> None:
@@ -136,6 +140,31 @@ def test_wrong_numbers_are_refused(
     with pytest.raises(SystemExit):
         cli.main(["reproduce", *arguments])
     assert "must be a whole number of at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--horizon", "1000"], "'horizon' parameter of TableTask must be an int in [1, 823]"),
+        (["--root-seed", "-3"], "must be a whole number of at least 0"),
+    ],
+    ids=["horizon", "seed"],
+)
+def test_what_cannot_be_met_is_refused_before_anything_runs(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["reproduce", *arguments, "--out", str(tmp_path / "new")])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").touch()
+    with pytest.raises(SystemExit):
+        cli.main([*SMALL, "--out", str(tmp_path / "taken")])
+    assert "taken" in capsys.readouterr().err
 
 
 def test_an_interrupt_ends_cleanly(

@@ -49,3 +49,12 @@ def test_every_agent_and_environment_is_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text()
     missing = [n for n in [*names(), *(e.id for e in ENVIRONMENTS)] if f"`{n}`" not in text]
     assert not missing
+
+
+def test_nothing_is_left_to_fill_in_and_every_linked_file_exists() -> None:
+    for name in ("README.md", "agents/README.md", "CONTRIBUTING.md", "docs/fidelity.md"):
+        text = (ROOT / name).read_text()
+        assert not re.findall(r"\b[A-Z]+_(?:TABLE|CPU)\b", text)
+        links = re.findall(r"\]\(([^)#:]+)\)", text)
+        missing = [link for link in links if not ((ROOT / name).parent / link).exists()]
+        assert not missing

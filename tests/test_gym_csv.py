@@ -162,3 +162,21 @@ def test_embedded_numbers(name: str) -> None:
     table = read_table(name)
     assert table.times[0] == time
     assert table.values[0].tolist() == [float(cell) for cell in cells]
+
+
+def test_blank_lines_at_the_end_do_not_count(tmp_path: Path) -> None:
+    path = Path(write(tmp_path / "prices.csv", GOOD))
+    path.write_text(path.read_text() + "\n\n")
+    assert len(read_table(path).times) == len(GOOD) - 1
+
+
+@pytest.mark.parametrize(("name", "data"), [("a.csv", b"\xff\xfe\x00x"), ("b.csv.gz", b"text")])
+def test_a_file_that_is_no_text(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=rf"{name} must be .*UTF-8 text"):
+        read_table(tmp_path / name)
+
+
+def test_a_source_is_a_path_or_a_name() -> None:
+    with pytest.raises(ValueError, match="The 'source' parameter of read_table must be a path"):
+        read_table(3)  # type: ignore[arg-type]

@@ -187,3 +187,43 @@ def test_registering_again_changes_nothing() -> None:
     assert {entry.id: gymnasium.spec(entry.id) for entry in ENVIRONMENTS} == before
     assert len(before) == len(ENVIRONMENTS) >= 6
     assert all(entry.summary for entry in ENVIRONMENTS)
+
+
+def test_a_made_task_takes_no_parameters() -> None:
+    with pytest.raises(ValueError, match="takes no parameters"):
+        BanditEnv(SyntheticTask("constant"), horizon=7)
+
+
+PROBLEM_FAULTS: list[tuple[str, Any, str]] = [
+    ("kernel", "se", "a Kernel"),
+    ("domain", np.linspace(0, 1, 5), r"points of \[0, 1\]\^d, in an array \(n, d\)"),
+    ("domain", np.array([[0.5], [np.nan]]), "points of"),
+    ("domain", np.array([[0.0], [9.0]]), "points of"),
+    ("domain", np.zeros((0, 1)), "points of"),
+    ("horizon", 0, "an int of at least 1"),
+    ("noise_scale", -1.0, "at least 0 and finite"),
+    ("norm_bound", float("nan"), "at least 0 and finite"),
+    ("variation_budget", np.array([1.0, -1.0]), "at least 0 and finite"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "rule"), PROBLEM_FAULTS, ids=lambda one: str(one)[:9])
+def test_a_problem_that_cannot_be(name: str, value: Any, rule: str) -> None:
+    good: dict[str, Any] = {
+        "kernel": SquaredExponential(),
+        "domain": np.linspace(0, 1, 5)[:, None],
+        "horizon": 10,
+        "noise_scale": 0.1,
+    }
+    BanditProblem(**good)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of BanditProblem must be {rule}"):
+        BanditProblem(**(good | {name: value}))
+
+
+def test_what_a_learner_is_handed_cannot_be_changed(make_env: Make) -> None:
+    problem = make_env("WGPBandit-Stock-v0").problem
+    kernel = problem.kernel
+    assert isinstance(kernel, Empirical)
+    for array in (problem.domain, kernel.matrix):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.5

@@ -97,7 +97,8 @@ def test_marks_of_a_text(make_env: Make, name: str, arms: int) -> None:
     reward = info["expected_reward"]
     text = env.render()
     regret = info["cumulative_regret"]
-    title = f"step 2 of {horizon}, last reward {reward:.2f}, regret so far {regret:.1f}"
+    of = f" from {env.task.arm_names[arms // 2]}" if env.task.arm_names else ""
+    title = f"step 2 of {horizon}, last reward {reward:.2f}{of}, regret so far {regret:.1f}"
     assert text.split("\n")[0] == title
     assert columns_of(text, "o") == [column(worst, arms)]
     assert columns_of(text, "X") == [column(arms // 2, arms)]

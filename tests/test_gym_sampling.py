@@ -1,4 +1,4 @@
-"""The distribution of the drawn functions: sum of alpha_i k(., x_i), as [Deng22] Section 6.
+"""The distribution of the drawn functions: sum of alpha_i k(., x_i), as [Deng22] Section 7.
 
 Seeds are fixed. A right sampler passes a check in all but one of 10,000 seeds or so: on 200 other
 seeds, one of 2,200 checks of `draw` failed.

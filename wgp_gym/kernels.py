@@ -157,6 +157,8 @@ class Empirical(Kernel):
             reject("matrix", "Empirical", "of diagonal at most 1", K.diagonal().max())
         if np.linalg.eigvalsh(K)[0] < -1e-10:
             reject("matrix", "Empirical", "positive semi-definite", np.linalg.eigvalsh(K)[0])
+        object.__setattr__(self, "matrix", K.copy())  # frozen, so set through object
+        self.matrix.setflags(write=False)
 
     def arms(self, X: Array) -> NDArray[np.intp]:
         """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`."""

@@ -124,7 +124,7 @@ def jumps(horizon: int, change_points: list[int]) -> Path:
 def straight_lines(horizon: int, num_knots: int = 3) -> Path:
     """Return the path that walks from knot to knot at an even pace and reaches the last at T.
 
-    With three knots this is the slowly varying task of [Deng22] Section 6: f_t = f_4 +
+    With three knots this is the slowly varying task of [Deng22] Section 7: f_t = f_4 +
     (f_5 - f_4) 2t/T up to T/2, then f_5 + (f_6 - f_5) (2t - T)/T. The first knot is f_0: step 1
     has left it already.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wgp_gym.kernels import Array, Kernel
+from wgp_gym.validation import check_int, reject
 
 __all__ = ["BanditProblem"]
 
@@ -29,6 +30,9 @@ class BanditProblem:
         norm_bound: The bound B on the RKHS norm of every f_t; None before an episode is drawn.
         variation_budget: The variation budget B_T; None before an episode is drawn.
         continuous: Whether any point of the box [0, 1]^d may be played, not the domain's alone.
+
+    Raises:
+        ValueError: If an attribute is out of its range.
     """
 
     kernel: Kernel
@@ -38,6 +42,22 @@ class BanditProblem:
     norm_bound: float | Array | None = None
     variation_budget: float | Array | None = None
     continuous: bool = False
+
+    def __post_init__(self) -> None:
+        owner, domain = "BanditProblem", np.asarray(self.domain)
+        if not isinstance(self.kernel, Kernel):
+            reject("kernel", owner, "a Kernel", self.kernel)
+        check_int("horizon", self.horizon, owner, 1)
+        fits = domain.ndim == 2 and domain.size > 0 and domain.dtype.kind in "fiu"
+        if not fits or not (domain.min() >= 0 and domain.max() <= 1):
+            reject("domain", owner, "points of [0, 1]^d, in an array (n, d)", self.domain)
+        for name in ("noise_scale", "norm_bound", "variation_budget"):
+            value = getattr(self, name)
+            if value is None and name != "noise_scale":
+                continue
+            array = np.asarray(value, float)
+            if not (np.isfinite(array) & (array >= 0)).all():
+                reject(name, owner, "at least 0 and finite", value)
 
     @property
     def batch_size(self) -> int | None:

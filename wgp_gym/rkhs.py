@@ -53,7 +53,7 @@ class Functions:
     def draw(
         rng: np.random.Generator, domain_kernel: DomainKernel, count: int, terms: int
     ) -> Functions:
-        """Draw functions as [Deng22] Section 6: f = sum of alpha_i k(., x_i).
+        """Draw functions as [Deng22] Section 7: f = sum of alpha_i k(., x_i).
 
         The alpha_i are uniform in [-1, 1], the x_i uniform on the domain, with replacement.
 

@@ -125,7 +125,10 @@ class Agent(ABC):
         return self._streams
 
     def _checked_rewards(self, reward: Any) -> Array:
-        rewards = np.array(reward, float)
+        try:
+            rewards = np.array(reward, float)
+        except (TypeError, ValueError):
+            raise ValueError(f"A reward must be a number. Got {reward!r} instead.") from None
         if rewards.shape != ((self.num_learners,) if self.batched else ()):
             raise ValueError(f"There must be one reward for each learner. Got {reward!r} instead.")
         return finite(rewards).reshape(self.num_learners)
@@ -140,7 +143,8 @@ class Agent(ABC):
         fits = actions.shape == shape and actions.dtype.kind in kinds
         if not fits or not (actions.min() >= 0 and actions.max() <= top):
             rule = "in [0, 1]" if problem.continuous else f"an int in [0, {top}]"
-            raise ValueError(f"Each action must be {rule}, {shape}. Got {action!r} instead.")
+            form = f", in an array {shape}" if shape else ""
+            raise ValueError(f"Each action must be {rule}{form}. Got {action!r} instead.")
         dtype = np.float64 if problem.continuous else np.int64
         return actions.astype(dtype).reshape(self.num_learners, *point)
 

@@ -21,14 +21,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after `wgp-gym`; None takes them from the command line.
 
     Returns:
-        The exit code: 0, or 130 after an interrupt.
+        The exit code: 0, or 130 after an interrupt. A request that cannot be met exits with 2.
     """
-    options = parser().parse_args(arguments)
+    root = parser()
+    options = root.parse_args(arguments)
     try:
         code: int = options.run(options)
     except KeyboardInterrupt:
-        print("\nInterrupted: nothing was written.", file=sys.stderr)
+        print("\nInterrupted. Files that were written before are whole.", file=sys.stderr)
         return INTERRUPTED
+    except (ValueError, OSError) as error:
+        root.error(str(error))
     return code
 
 
@@ -46,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     figure.add_argument("--seeds", type=positive, default=100, help="runs of each agent")
     figure.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
     figure.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
-    figure.add_argument("--root-seed", type=int, default=2022, help="all seeds follow from it")
+    figure.add_argument("--root-seed", type=natural, default=2022, help="all seeds follow from it")
     figure.add_argument("--horizon", type=positive, help="steps of each run, for a quick look")
     figure.set_defaults(run=reproduce)
     return root
@@ -60,6 +63,17 @@ def positive(text: str) -> int:
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
+def natural(text: str) -> int:
+    """Return a whole number of at least 0.
+
+    Raises:
+        argparse.ArgumentTypeError: If the text is none.
+    """
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
     return int(text)
 
 
@@ -90,6 +104,7 @@ def reproduce(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark import experiment, plots, report
 
     started = time.perf_counter()
+    experiment.check_horizon(options.horizon)
     options.out.mkdir(parents=True, exist_ok=True)
     work = experiment.units(options.seeds, options.root_seed, options.horizon)
     collected = report.collect(experiment.run(work, options.jobs))
@@ -103,12 +118,8 @@ def reproduce(options: argparse.Namespace) -> int:
         "seconds": round(time.perf_counter() - started, 2),
     }
     report.write_files(collected, rows, manifest, options.out)
-    curves = {
-        (panel.name, agent): result.cumulative_regret
-        for (panel, setting, agent), result in collected.items()
-        if setting == panel.setting
-    }
-    plots.figure1(curves, experiment.PANELS, options.out)
+    curves = {panel: report.load_curves(options.out, panel) for panel in experiment.PANELS}
+    plots.figure1(curves, options.out)
     print("\nFinal regret in Figure 1, mean ± standard error (*: lowest mean):")
     print(report.table([row for row in rows if row["in_figure"]]))
     print("\nUnder other settings:")

@@ -20,7 +20,8 @@ class IGPUCB(GPAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        width_form: "deng": beta as for the other agents, with all weights one. "chowdhury":
+        width_form: "deng": beta as for the other agents, with all weights one (Deviation from
+            its own paper, so that the agents differ in their memory alone). "chowdhury":
             beta = B + R sqrt(2 (gain + 1 + log(1 / delta))), and lambda = 1 + 2 / T unless
             given, as in its own paper. [Deng22] Remark 2 says that lambda = 1 and w = 1 recover
             that form; they do up to the + 1 under the root.

@@ -13,9 +13,10 @@ __all__ = ["per_learner"]
 
 
 def per_learner(
+    owner: str,
     name: str,
     value: Any,
-    batch: int | None,
+    batch: int,
     low: float,
     high: float,
     closed: str = "both",
@@ -25,9 +26,10 @@ def per_learner(
     """Return a parameter for every learner.
 
     Args:
+        owner: The agent whose parameter it is.
         name: The parameter's name.
         value: A scalar, or one number for each learner, `(B,)`.
-        batch: B, or None where it is not yet known: the value is returned as it is.
+        batch: B.
         low: The smallest value.
         high: The largest value.
         closed: Which ends are allowed themselves: "both", "left", "right" or "neither".
@@ -46,16 +48,14 @@ def per_learner(
     try:
         array = np.asarray(value, float)
     except (TypeError, ValueError):
-        reject(name, "the agent", rule, value)
+        reject(name, owner, rule, value)
     above = array >= low if left else array > low
     below = array <= high if right else array < high
     wrong = ~(above & below)  # also where it is NaN
     if whole:
         wrong |= np.isfinite(array) & (array != np.floor(array))
     if array.ndim > 1 or array.size == 0 or isinstance(value, (bool, str)) or wrong.any():
-        reject(name, "the agent", rule, value)
-    if batch is None:
-        return array
+        reject(name, owner, rule, value)
     if array.ndim == 1 and len(array) != batch:
-        reject(name, "the agent", f"a scalar or of shape ({batch},)", value)
+        reject(name, owner, f"a scalar or of shape ({batch},)", value)
     return np.broadcast_to(array, batch).copy()

@@ -17,7 +17,8 @@ class RGPUCB(GPAgent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         restart_period: H >= 1, in steps, or infinity. Default: ceil of gamma^{1/4}
-            (T / B_T)^{1/2}, Remark 1 of its paper.
+            (T / B_T)^{1/2}, Remark 1 of its paper, at least 2; infinity where it spans T.
+            Deviation: beta is [Deng22]'s with w = 1, not its paper's own.
         variation_budget: "known", "unknown" or B_T: see `Forgetting`.
         information_gain: gamma_T of the default: see `Forgetting`.
         **common: See `GPAgent`.

@@ -10,6 +10,7 @@ from wgp_gym.kernels import Array
 
 __all__ = ["UniformStreams"]
 
+AGENT = (1,)  # an environment with the same seed has another stream
 BLOCK = 256  # draws fetched at a time: one call per learner and block, not per step
 
 
@@ -21,7 +22,8 @@ class UniformStreams:
     """
 
     def __init__(self, seeds: Sequence[int | None]) -> None:
-        self._generators = [np.random.default_rng(seed) for seed in seeds]
+        sources = [np.random.SeedSequence(seed, spawn_key=AGENT) for seed in seeds]
+        self._generators = [np.random.default_rng(source) for source in sources]
         self._block = np.empty((BLOCK, len(seeds)))
         self._used = BLOCK
 

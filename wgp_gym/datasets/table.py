@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import math
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from wgp_gym.kernels import Array
+from wgp_gym.validation import reject
 
 __all__ = ["DATASETS", "Table", "read_table"]
 
@@ -59,6 +61,8 @@ def read_table(source: str | Path, *, positive: bool = False) -> Table:
     path = locate(source)
     with io.StringIO(read_text(path), newline="") as text:
         rows = list(csv.reader(text))
+    while rows and not rows[-1]:
+        rows.pop()  # blank lines at the end
     header, body = (rows[0], rows[1:]) if rows else ([], [])
     names = [name.strip() for name in header[1:]]
     if len(names) < 2 or len(body) < 2:
@@ -80,6 +84,8 @@ def locate(source: str | Path) -> Path:
     Raises:
         FileNotFoundError: If there is none.
     """
+    if not isinstance(source, (str, Path)):
+        reject("source", "read_table", "a path or the name of a data set", source)
     if str(source) in DATASETS:
         return Path(__file__).parent / DATASETS[str(source)]
     path = Path(source).expanduser()
@@ -92,9 +98,17 @@ def locate(source: str | Path) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text, decompressed if its name ends in .gz; a byte order mark is dropped."""
+    """Return a file's text, decompressed if its name ends in .gz; a byte order mark is dropped.
+
+    Raises:
+        ValueError: If it is not text, or not compressed where its name says so.
+    """
     data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    try:
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error):
+        kind = "gzip-compressed UTF-8 text" if path.suffix == ".gz" else "UTF-8 text"
+        raise ValueError(f"{path.name} must be {kind}.") from None
 
 
 def numbered(body: list[list[str]]) -> Iterator[tuple[int, list[str]]]:
@@ -112,7 +126,7 @@ def read_row(
         )
     for name, cell in zip(names, row[1:], strict=True):
         try:
-            value = float(cell)
+            value = float(cell) if "_" not in cell else math.nan  # Python reads 1_000, others don't
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or (positive and value <= 0):

@@ -26,8 +26,11 @@ def make_task(task: str | Task, **parameters: Any) -> Task:
     """Return the task that is named, with its parameters; a `Task` is returned as it is.
 
     Raises:
-        ValueError: If there is no such task, or a parameter is out of its range.
+        ValueError: If there is no such task, a parameter is out of its range, or a made task is
+            given parameters.
     """
     if isinstance(task, Task):
+        if parameters:
+            raise ValueError(f"A task that is made already takes no parameters: {parameters!r}.")
         return task
     return TASKS[check_choice("task", task, "the environment", TASKS)](**parameters)

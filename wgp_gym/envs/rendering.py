@@ -80,6 +80,8 @@ def render(seen: View, mode: str) -> Any:
 def title(seen: View) -> str:
     """Return the line above a picture."""
     last = f", last reward {seen.paid[-1]:.2f}" if len(seen.paid) else ""
+    if last and seen.names:
+        last += f" from {seen.names[int(np.rint(seen.played[-1, 0] * (len(seen.names) - 1)))]}"
     return f"step {seen.t} of {seen.horizon}{last}, regret so far {seen.cumulative_regret:.1f}"
 
 
@@ -145,7 +147,9 @@ def draw_map(figure: Figure, axes: Axes, seen: View) -> None:
     if len(seen.paid):
         shades = fading(seen, "white")
         across, up = seen.played.T
-        axes.scatter(across, up, s=30, c=shades, label="actions, newest brightest")
+        axes.scatter(
+            across, up, s=30, c=shades, edgecolors="grey", label="actions, newest brightest"
+        )
         axes.plot(*seen.played[-1], "kx", markersize=10, label="last action", clip_on=False)
     axes.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(0, 1), ylim=(0, 1))
     figure.legend(loc="outside left upper", frameon=False)

@@ -1,4 +1,4 @@
-"""The synthetic tasks of [Deng22] Section 6: random functions that jump, walk or rest."""
+"""The synthetic tasks of [Deng22] Section 7: random functions that jump, walk or rest."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tasks on tables of times x arms: stock prices, car parks, and any CSV file.
 
 The kernel of a table without coordinates is the empirical covariance of its columns, as
-[Deng22] Section 6 takes it for stocks.
+[Deng22] Section 7 takes it for stocks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class TableTask(Task):
         rewards: The rewards, `(T, n)`.
         matrix: The kernel matrix of the arms, `(n, n)`, diagonal at most 1.
         nugget: nu >= 0: the kernel becomes (K + nu I) / (1 + nu). Default 0 where the smallest
-            eigenvalue of K is above 1e-6, else 0.01: rows need not lie in K's RKHS.
+            eigenvalue of K is above 1e-6, else 0.01: rows need not lie in K's RKHS (Deviation:
+            [Deng22] takes the covariance as it is).
         arm_names: The arms' names.
         horizon: The number of steps, at most T; default T.
         noise_std: The standard deviation of the Gaussian noise, >= 0, in units of the reward.
@@ -115,7 +116,7 @@ def stock_task(
     kernel_days: int | None = None,
     **parameters: Any,
 ) -> TableTask:
-    """Make the stock task of [Deng22] Section 6: which stock to hold today.
+    """Make the stock task of [Deng22] Section 7: which stock to hold today.
 
     Kernel and rewards are scaled alike, so that the largest k(x, x) is 1 whatever the unit. With
     standardised prices the kernel is the correlation matrix of the prices.
@@ -127,9 +128,11 @@ def stock_task(
         prices: "dow29" (embedded), or a CSV file: dates in the first column, then one column
             per stock.
         reward: "standardised_price": each stock's price less its mean, over its standard
-            deviation; "price"; or "return": the price over the last day's, less 1.
+            deviation; "price"; or "return": the price over the last day's, less 1, which leaves
+            one day fewer to play.
         kernel_days: Estimate kernel and scaling on the first so many days only, and start the
-            episode after them.
+            episode after them. Prices that wander far from those days have large norms under
+            that kernel, and B, and with it beta, grows with them.
         **parameters: `horizon`, `noise_std`, `nugget`, `norm_bound`, `variation_budget`: see
             `TableTask`.
 

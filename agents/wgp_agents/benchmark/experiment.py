@@ -12,12 +12,22 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
-import wgp_gym
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.registry import make
 from wgp_gym.kernels import Array
 
-__all__ = ["COMPETITORS", "PANELS", "Panel", "Setting", "Unit", "UnitResult", "run", "units"]
+__all__ = [
+    "COMPETITORS",
+    "PANELS",
+    "SETTINGS",
+    "Panel",
+    "Setting",
+    "Unit",
+    "UnitResult",
+    "check_horizon",
+    "run",
+    "units",
+]
 
 COMPETITORS = ("igp-ucb", "r-gp-ucb", "sw-gp-ucb", "wgp-ucb")
 UNTUNED = ("igp-ucb",)  # it has no memory to tune: the same under either budget
@@ -139,7 +149,6 @@ def run_seeds(root_seed: int, panel: str, run: int) -> tuple[int, int]:
 
 def run_unit(unit: Unit) -> UnitResult:
     """Play the runs of a unit in one batch."""
-    wgp_gym.register()  # a worker process may not have imported it yet
     kwargs: dict[str, Any] = {} if unit.horizon is None else {"horizon": unit.horizon}
     env = gymnasium.make_vec(
         unit.panel.environment,
@@ -160,6 +169,17 @@ def run_unit(unit: Unit) -> UnitResult:
         played.variation_budgets,
         played["cumulative_regret"],
     )
+
+
+def check_horizon(horizon: int | None) -> None:
+    """Check that every panel can be played for so many steps, before any is.
+
+    Raises:
+        ValueError: If one cannot.
+    """
+    for panel in PANELS:
+        kwargs: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
+        gymnasium.make(panel.environment, **kwargs).close()
 
 
 def run(work: list[Unit], jobs: int) -> list[UnitResult]:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wgp_agents.benchmark.statistics import estimate
 from wgp_agents.registry import AGENTS
-from wgp_gym.kernels import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,27 +29,23 @@ STYLES = {
 ERROR_BARS = 9  # along each curve
 
 
-def figure1(curves: dict[tuple[str, str], Array], panels: tuple[Panel, ...], folder: Path) -> None:
+def figure1(curves: dict[Panel, dict[str, NDArray[np.float32]]], folder: Path) -> None:
     """Draw the figure, as figure1.png and figure1.pdf.
 
     Args:
-        curves: Cumulative regrets `(runs, T)` by panel and agent.
-        panels: The panels, left to right.
+        curves: Cumulative regrets `(runs, T)` by panel, left to right, and agent.
         folder: Where the files go.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 4.4), layout="constrained")
-    for axes, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
-        shown = {agent: runs for (name, agent), runs in curves.items() if name == panel.name}
+    tuning = {"known": "tuned for the known $B_T$", "unknown": "tuned without knowing $B_T$"}
+    for axes, (panel, shown) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
         draw_curves(axes, shown)
-        told = {"known": "tuned for the known", "unknown": "tuned without the"}
-        axes.set_title(
-            f"{panel.title}\n({told[panel.setting.variation_budget]} $B_T$)", fontsize=11
-        )
+        axes.set_title(f"{panel.title}\n({tuning[panel.setting.variation_budget]})", fontsize=11)
         axes.set_xlabel(panel.step)
     figure.axes[0].set_ylabel("cumulative regret (units of reward)")
-    runs = len(next(iter(curves.values())))
+    runs = len(next(iter(shown.values())))
     title = f"mean of {runs} runs, bars: one standard error"
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
@@ -57,7 +53,7 @@ def figure1(curves: dict[tuple[str, str], Array], panels: tuple[Panel, ...], fol
         figure.savefig(folder / f"figure1.{ending}", dpi=200)
 
 
-def draw_curves(axes: Axes, curves: dict[str, Array]) -> None:
+def draw_curves(axes: Axes, curves: dict[str, NDArray[np.float32]]) -> None:
     """Draw mean regret against the step, with standard errors, one curve for each agent.
 
     Args:
@@ -65,7 +61,7 @@ def draw_curves(axes: Axes, curves: dict[str, Array]) -> None:
         curves: Cumulative regrets `(runs, T)` by agent.
     """
     for place, (agent, runs) in enumerate(curves.items()):
-        mean, error = estimate(runs)
+        mean, error = estimate(runs.astype(float))
         colour, marker, line = STYLES[agent]
         steps = np.arange(1, len(mean) + 1)
         every = max(len(steps) // ERROR_BARS, 1)

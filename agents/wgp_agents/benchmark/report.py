@@ -8,21 +8,30 @@ import json
 import os
 import platform
 from collections.abc import Iterable
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wgp_agents.benchmark.experiment import COMPETITORS, Panel, Setting, UnitResult
+from wgp_agents.benchmark.experiment import (
+    COMPETITORS,
+    PANELS,
+    SETTINGS,
+    Panel,
+    Setting,
+    UnitResult,
+)
 from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.registry import AGENTS
 from wgp_gym.kernels import Array
 
-__all__ = ["Collected", "collect", "summary_rows", "table", "write_files"]
+__all__ = ["Collected", "collect", "load_curves", "summary_rows", "table", "write_files"]
 
 REFERENCE = "wgp-ucb"
-PACKAGES = ("wgp-gym", "gymnasium", "numpy", "scipy", "numba")
+PACKAGES = ("wgp-gym", "gymnasium", "numpy", "scipy", "numba", "joblib", "matplotlib")
 
 Key = tuple[Panel, Setting, str]
 Collected = dict[Key, UnitResult]
@@ -113,7 +122,9 @@ def write_files(
     write_whole(folder / "curves.npz", buffer.getvalue())
     versions = {package: version(package) for package in PACKAGES}
     versions["python"] = platform.python_version()
-    text = json.dumps(manifest | {"versions": versions}, indent=2)
+    content = {"panels": [asdict(panel) for panel in PANELS], "agents": COMPETITORS}
+    content["settings"] = [asdict(setting) for setting in SETTINGS]
+    text = json.dumps(manifest | content | {"versions": versions}, indent=2)
     write_whole(folder / "manifest.json", text.encode())
 
 
@@ -137,13 +148,24 @@ def run_rows(collected: Collected) -> list[dict[str, Any]]:
     ]
 
 
-def curve_arrays(collected: Collected) -> dict[str, Array]:
-    """Return the figure's cumulative regrets `(runs, T)`, as "panel/agent"; step t is column t."""
+def curve_name(panel: Panel, setting: Setting, agent: str) -> str:
+    """Return where an agent's curves stand in curves.npz: "panel/B_T/lambda/agent"."""
+    regularization = setting.regularization or "R^2"
+    return f"{panel.name}/{setting.variation_budget}/{regularization}/{agent}"
+
+
+def curve_arrays(collected: Collected) -> dict[str, NDArray[np.float32]]:
+    """Return all cumulative regrets `(runs, T)` by name; step t stands in column t - 1."""
     return {
-        f"{panel.name}/{agent}": result.cumulative_regret
-        for (panel, setting, agent), result in collected.items()
-        if setting == panel.setting
+        curve_name(*key): result.cumulative_regret.astype(np.float32)
+        for key, result in collected.items()
     }
+
+
+def load_curves(folder: Path, panel: Panel) -> dict[str, NDArray[np.float32]]:
+    """Return the cumulative regrets `(runs, T)` of a panel of the figure, by agent."""
+    with np.load(folder / "curves.npz") as curves:
+        return {agent: curves[curve_name(panel, panel.setting, agent)] for agent in COMPETITORS}
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -100,6 +100,6 @@ def episode_seeds(seed: int | Sequence[int] | None, batch: int) -> list[int | No
     """Return the seed of each run."""
     if seed is None:
         return [None] * batch
-    if isinstance(seed, int):
-        return [seed + i for i in range(batch)]
+    if isinstance(seed, (int, np.integer)):
+        return [int(seed) + i for i in range(batch)]
     return [int(one) for one in seed]

@@ -84,26 +84,28 @@ class GPAgent(Agent):
         super().__init__(env)
         if self.problem.continuous:
             reject("continuous", "the environment of a GP agent", "False: it plays a grid", True)
-        batch = self.num_learners
+        batch, owner = self.num_learners, type(self).__name__
         self.width_form = width_form
         self._given_norm_bound = norm_bound
         if norm_bound is not None:
-            per_learner("norm_bound", norm_bound, batch, 0.0, math.inf, "left")
+            per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
         if noise_scale is None:
             noise_scale = self.problem.noise_scale
-        self.noise_scale = per_learner("noise_scale", noise_scale, batch, 0.0, math.inf, "left")
+        self.noise_scale = per_learner(
+            owner, "noise_scale", noise_scale, batch, 0.0, math.inf, "left"
+        )
         if regularization is None:
             regularization = np.maximum(self.noise_scale**2, SMALLEST_REGULARIZATION)
         self.regularization = per_learner(
-            "regularization", regularization, batch, 0.0, math.inf, "neither"
+            owner, "regularization", regularization, batch, 0.0, math.inf, "neither"
         )
-        self.delta = per_learner("delta", delta, batch, 0.0, 1.0, "neither")
-        self.confidence_width: Any = checked_width(confidence_width, batch)
+        self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
+        self.confidence_width: Any = checked_width(owner, confidence_width, batch)
         self.norm_bound = np.zeros(batch)
         self._steps = np.zeros(batch, np.int64)
         self.forgetting = forgetting
         if forgetting is not None:
-            forgetting.check(batch)
+            forgetting.check(owner, batch)
         kernel, domain = self.problem.kernel, self.problem.domain
         self._memory = memory(make_basis(kernel, domain, self.regularization))
 
@@ -115,7 +117,7 @@ class GPAgent(Agent):
                 "The norm bound is drawn with the episode: reset the environment before the "
                 "agent, or give the agent a 'norm_bound'."
             )
-        forgetting = np.full(self.num_learners, math.inf)
+        forgetting = np.full(self.num_learners, self._memory.nothing_forgotten)
         if self.forgetting is not None:
             forgetting = self.forgetting(self.problem, self.num_learners)
         if bound is not None:
@@ -134,8 +136,10 @@ class GPAgent(Agent):
                 self._memory.gain,
             )
         if callable(self.confidence_width):
-            given = self.confidence_width(self._steps.copy())
-            return per_learner("confidence_width", given, self.num_learners, 0.0, math.inf, "left")
+            owner, given = type(self).__name__, self.confidence_width(self._steps.copy())
+            return per_learner(
+                owner, "confidence_width", given, self.num_learners, 0.0, math.inf, "left"
+            )
         widths: Array = self.confidence_width
         return widths
 
@@ -161,11 +165,16 @@ class GPAgent(Agent):
         return Posterior(mean, std) if self.batched else Posterior(mean[0], std[0])
 
     def information_gain(self) -> Any:
-        """Return the realised (double-weighted) information gain, a float or `(B,)`."""
+        """Return the realised (double-weighted) information gain, a float or `(B,)`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
         return self._memory.gain.copy() if self.batched else float(self._memory.gain[0])
 
 
-def checked_width(value: Any, batch: int) -> Any:
+def checked_width(owner: str, value: Any, batch: int) -> Any:
     """Return `confidence_width` as "theory", a function, or an array `(B,)`.
 
     Raises:
@@ -174,5 +183,5 @@ def checked_width(value: Any, batch: int) -> Any:
     if callable(value) or (isinstance(value, str) and value == "theory"):
         return value
     if isinstance(value, str):
-        reject("confidence_width", "the agent", "'theory', a number or a function", value)
-    return per_learner("confidence_width", value, batch, 0.0, math.inf, "left")
+        reject("confidence_width", owner, "'theory', a number or a function", value)
+    return per_learner(owner, "confidence_width", value, batch, 0.0, math.inf, "left")

@@ -22,6 +22,7 @@ class RankOneArrays(NamedTuple):
         gain: Information gains, `(B,)`.
         counts: The plays of each arm, `(B, n)`.
         sums: The rewards of each arm, added up, `(B, n)`.
+        lost: What rounding has taken from the sums, `(B, n)`.
         age: Rank-one changes since the inverse was last computed anew, `(B,)`.
     """
 
@@ -31,6 +32,7 @@ class RankOneArrays(NamedTuple):
     gain: Array
     counts: NDArray[np.int64]
     sums: Array
+    lost: Array
     age: NDArray[np.int64]
 
 

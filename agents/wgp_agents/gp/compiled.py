@@ -1,5 +1,8 @@
 """The compiled inner loops: arithmetic per learner, so that no learner's numbers depend on B.
 
+They stand in one file, longer than others here, because numba's cache looks at the date of the
+caller's file alone: a change in a file that it calls into would go unnoticed.
+
 Inner loops run along rows, from index 0 (numba checks an index that could be negative, which
 bars vector instructions), and never reorder a sum, so results are reproducible. Each kernel is
 tested against plain numpy.
@@ -230,6 +233,17 @@ def recompute(
 
 
 @compiled
+def add(sums: Array, lost: Array, arm: int, reward: float) -> None:
+    """Add to an arm's sum, and keep what rounding loses (Neumaier 1974): rewards leave again."""
+    total = sums[arm] + reward
+    if abs(sums[arm]) >= abs(reward):
+        lost[arm] += (sums[arm] - total) + reward
+    else:
+        lost[arm] += (reward - total) + sums[arm]
+    sums[arm] = total
+
+
+@compiled
 def rank_one_update(
     sign: float,
     arms: NDArray[np.int64],
@@ -240,21 +254,29 @@ def rank_one_update(
 ) -> None:
     """Add or remove one observation of every active learner."""
     phi, ridge, rank, residual, _ = basis
-    P, mean, variance, gain, counts, sums, age = state
+    P, mean, variance, gain, counts, sums, lost, age = state
     for i in range(len(arms)):
         if not active[i]:
             continue
         arm, m = arms[i], rank[i]
         counts[i, arm] += 1 if sign > 0 else -1
-        sums[i, arm] += sign * rewards[i]
+        add(sums[i], lost[i], arm, sign * rewards[i])
         if counts[i, arm] == 0:
-            sums[i, arm] = 0.0
+            sums[i, arm] = lost[i, arm] = 0.0
         change = math.nan
         if age[i] < REFRESH:
             change = rank_one(sign, arm, rewards[i], m, phi, ridge[i], P[i], mean[i], variance[i])
         if math.isnan(change):
             gain[i] = recompute(
-                counts[i], sums[i], m, phi, ridge[i], residual[i], P[i], mean[i], variance[i]
+                counts[i],
+                sums[i] + lost[i],
+                m,
+                phi,
+                ridge[i],
+                residual[i],
+                P[i],
+                mean[i],
+                variance[i],
             )
             age[i] = 0
         else:

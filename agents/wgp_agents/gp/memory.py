@@ -41,11 +41,13 @@ class Memory(ABC):
     """What B learners keep of their plays.
 
     Attributes:
+        nothing_forgotten: The parameter's value with which everything is kept for good.
         mean: Posterior means of all arms, `(B, n)`.
         variance: Posterior variances of all arms, `(B, n)`.
         gain: Realised (double-weighted) information gains, `(B,)`.
     """
 
+    nothing_forgotten: float = math.inf
     mean: Array
     variance: Array
     gain: Array
@@ -87,6 +89,7 @@ class RankOneState:
             gain=np.zeros(batch),
             counts=np.zeros((batch, n), np.int64),
             sums=np.zeros((batch, n)),
+            lost=np.zeros((batch, n)),
             age=np.zeros(batch, np.int64),
         )
 
@@ -194,6 +197,8 @@ class DiscountMemory(Memory):
         basis: The features of the arms.
     """
 
+    nothing_forgotten = 1.0
+
     def __init__(self, basis: Basis) -> None:
         batch, (m, n) = len(basis.ridge), basis.phi.shape
         self._basis = basis
@@ -208,7 +213,7 @@ class DiscountMemory(Memory):
         )
         self.mean, self.variance = self._arrays.mean, self._arrays.variance
         self.gain = self._arrays.gain
-        self._posteriors = blas.posteriors if m > MANY_FEATURES else compiled.posteriors
+        self._many = basis.rank > MANY_FEATURES
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the discount eta in (0, 1]."""
@@ -220,4 +225,6 @@ class DiscountMemory(Memory):
     def update(self, arms: Arms, rewards: Array, active: Mask) -> None:
         """Fade the past and take in one observation."""
         compiled.discount_update(arms, rewards, active, self._discount, self._basis, self._arrays)
-        self._posteriors(active, self._basis, self._arrays)
+        compiled.posteriors(active & ~self._many, self._basis, self._arrays)
+        if self._many.any():
+            blas.posteriors(active & self._many, self._basis, self._arrays)

@@ -15,11 +15,12 @@ import numpy as np
 from wgp_agents.parameters import per_learner
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
-from wgp_gym.validation import check_choice
+from wgp_gym.validation import reject
 
 __all__ = ["MAX_RATE", "Forgetting", "forgetting_rate", "gain_order", "memory_length"]
 
-MAX_RATE = 0.5  # theory may ask for more than can be: 1 - eta > 1
+# Deviation: theory's rate may exceed 1, where a discount cannot follow; it is cut at 1/2.
+MAX_RATE = 0.5
 
 
 def gain_order(horizon: int, dim: int) -> float:
@@ -49,6 +50,8 @@ def forgetting_rate(horizon: int, gain: Array, variation_budget: Array) -> Array
 def memory_length(rate: Array, horizon: int) -> Array:
     """Return H = SW = ceil(1 / (1 - eta)); one that spans the horizon counts as infinite.
 
+    Deviation: [Zhou21] leaves the constant open. This one makes all three memories equally long.
+
     Args:
         rate: 1 - eta in [0, 1/2].
         horizon: T.
@@ -74,27 +77,27 @@ class Forgetting:
     variation_budget: Any = "unknown"
     information_gain: Any = None
 
-    def check(self, batch: int) -> None:
-        """Check every parameter for a batch of B.
+    def check(self, owner: str, batch: int) -> None:
+        """Check every parameter for a batch of B learners of an agent.
 
         Raises:
             ValueError: If one is out of its range, or there is not one for each learner.
         """
         if self.given is not None:
-            self._checked_given(batch)
-        if isinstance(self.variation_budget, str):
-            options = ("known", "unknown")
-            check_choice("variation_budget", self.variation_budget, "the agent", options)
-        else:
-            per_learner("variation_budget", self.variation_budget, batch, 0.0, math.inf, "left")
-        if self.information_gain is not None:
-            gain = self.information_gain
-            per_learner("information_gain", gain, batch, 0.0, math.inf, "neither")
+            self._checked_given(owner, batch)
+        budget, gain = self.variation_budget, self.information_gain
+        if isinstance(budget, str) and budget not in ("known", "unknown"):
+            rule = "'known', 'unknown' or a number in [0, inf)"
+            reject("variation_budget", owner, rule, budget)
+        if not isinstance(budget, str):
+            per_learner(owner, "variation_budget", budget, batch, 0.0, math.inf, "left")
+        if gain is not None:
+            per_learner(owner, "information_gain", gain, batch, 0.0, math.inf, "neither")
 
-    def _checked_given(self, batch: int) -> Array:
+    def _checked_given(self, owner: str, batch: int) -> Array:
         if self.parameter == "discount":
-            return per_learner("discount", self.given, batch, 0.0, 1.0, "right")
-        return per_learner(self.parameter, self.given, batch, 1, math.inf, whole=True)
+            return per_learner(owner, "discount", self.given, batch, 0.0, 1.0, "right")
+        return per_learner(owner, self.parameter, self.given, batch, 1, math.inf, whole=True)
 
     def __call__(self, problem: BanditProblem, batch: int) -> Array:
         """Return the parameter on the problem at hand, `(B,)`.
@@ -103,7 +106,7 @@ class Forgetting:
             RuntimeError: If the known budget is asked for before an episode is drawn.
         """
         if self.given is not None:
-            return self._checked_given(batch)
+            return self._checked_given("the agent", batch)
         rate = self.rate(problem, batch)
         return 1 - rate if self.parameter == "discount" else memory_length(rate, problem.horizon)
 

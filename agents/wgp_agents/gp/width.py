@@ -35,8 +35,9 @@ def deng_width(
         noise_scale: R.
         regularization: lambda.
         delta: The probability with which the bound may fail, at a fixed t.
-        gain: The realised double-weighted gain, which the self-normalised inequality holds for;
-            [Deng22] has its maximum over all plays, gamma-bar, which is never smaller.
+        gain: The realised double-weighted gain. Deviation: [Deng22] has its maximum over all
+            plays, gamma-bar, which cannot be computed and is never smaller; the self-normalised
+            inequality behind the bound holds for the realised one.
     """
     width: Array = norm_bound + noise_scale * np.sqrt(
         2 * (np.log(1 / delta) + gain) / regularization

@@ -78,7 +78,7 @@ def test_knowing_nothing_every_arm_is_as_good(name: str, kernel: Any, norm_bound
 def test_what_a_play_does_not_reach_stays_as_good_as_before(name: str) -> None:
     # One play of arm 0: sigma^2 = 1 - k^2 / (1 + lambda), so that the far arms are still equal,
     # though a large beta enlarges whatever a feature map may lack.
-    learners, kernel = 2_000, SquaredExponential(0.05)
+    learners, kernel = 2_000, SquaredExponential(0.08)
     each = np.full(learners, 1_000.0)
     agent = wgp_agents.make(name, BanditProblem(kernel, DOMAIN, 500, 0.1, each, each))
     agent.reset(0)
@@ -87,7 +87,7 @@ def test_what_a_play_does_not_reach_stays_as_good_as_before(name: str) -> None:
     gap = beta * (1 - np.sqrt(1 - kernel(DOMAIN[:1], DOMAIN)[0] ** 2 / 1.01))
     tied = gap <= 1e-9
     counts = np.bincount(agent.act(), minlength=100)
-    assert tied.sum() > 60
+    assert tied.sum() > 50
     assert counts[~tied].sum() == 0
     assert 1e-3 < stats.chisquare(counts[tied]).pvalue < 1 - 1e-3
 

@@ -211,3 +211,21 @@ def test_an_agent_needs_a_bandit(name: str) -> None:
     for source in (None, 3, gymnasium.make("CartPole-v1")):
         with pytest.raises(TypeError, match="from a BanditProblem or from an environment of wgp"):
             wgp_agents.make(name, source)
+
+
+def test_a_copied_oracle_reads_the_same_environment() -> None:
+    env = gymnasium.make("WGPBandit-Abrupt-v0")
+    env.reset(seed=0)
+    oracle = wgp_agents.make("oracle", env)
+    oracle.reset(0)
+    twin = copy.deepcopy(oracle)
+    for _ in range(150):
+        env.step(0)
+    assert twin.act() == oracle.act() == env.get_wrapper_attr("optimal_action")()
+
+
+@pytest.mark.parametrize("seed", ["3", 3.0, [None], np.array(5.0)], ids=repr)
+def test_what_is_no_seed(seed: Any) -> None:
+    agent = wgp_agents.make("random", gymnasium.make("WGPBandit-Abrupt-v0"))
+    with pytest.raises(ValueError, match="A seed must be an int, or one for each"):
+        agent.reset(seed)

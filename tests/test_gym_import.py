@@ -15,7 +15,15 @@ HEAVY = ("torch", "stable_baselines3", "matplotlib", "numba", "sklearn", "joblib
 LAYERS = ["wgp_gym", "wgp_agents", "wgp_agents.benchmark", "wgp_agents.cli", "scripts"]
 THIRD_PARTIES = {
     "wgp_gym": {"numpy", "scipy", "gymnasium", "matplotlib"},
-    "wgp_agents": {"numpy", "scipy", "gymnasium", "numba", "torch", "stable_baselines3"},
+    "wgp_agents": {
+        "numpy",
+        "scipy",
+        "gymnasium",
+        "numba",
+        "torch",
+        "stable_baselines3",
+        "threadpoolctl",
+    },
 }
 ONLY_WHEN_CALLED = {"matplotlib", "torch", "stable_baselines3"}
 RL_ADAPTERS: set[str] = set()  # modules that may import torch when they are imported themselves

@@ -137,7 +137,7 @@ def test_stacked_problems() -> None:
         BanditProblem(Linear(), places, 10, 0.1),
         BanditProblem(Linear(), places[:3], 9, 0.1),
     ):
-        with pytest.raises(ValueError, match="must share their domain and horizon"):
+        with pytest.raises(ValueError, match="must share domain, kernel and horizon"):
             BanditProblem.stack([one, stranger])
 
 
@@ -227,3 +227,15 @@ def test_what_a_learner_is_handed_cannot_be_changed(make_env: Make) -> None:
     for array in (problem.domain, kernel.matrix):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.5
+
+
+def test_a_domain_too_large_to_hold_is_refused(make_env: Make) -> None:
+    with pytest.raises(ValueError, match=r"points_per_dim.* small enough for 100,000 points in 3"):
+        make_env(ABRUPT, dim=3)
+
+
+def test_problems_of_one_batch_share_their_kernel() -> None:
+    domain = np.linspace(0, 1, 5)[:, None]
+    pair = [BanditProblem(SquaredExponential(length), domain, 9, 0.1) for length in (0.1, 0.5)]
+    with pytest.raises(ValueError, match="must share domain, kernel and horizon"):
+        BanditProblem.stack(pair)

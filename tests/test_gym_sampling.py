@@ -4,7 +4,9 @@ Seeds are fixed. A right sampler passes a check in all but one of 10,000 seeds o
 seeds, one of 2,200 checks of `draw` failed.
 """
 
+import copy
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +100,27 @@ def test_noise_is_independent_of_the_functions(make_env: Make) -> None:
     truth, noise = np.array(pairs).T
     assert abs(np.corrcoef(truth, noise)[0, 1]) < 4 / np.sqrt(1_000)
     assert stats.kstest(noise / 0.1, "norm").pvalue > SMALLEST_P
+
+
+def first_noise(env: BanditEnv) -> float:
+    env.reset(seed=7)
+    _, reward, *_, info = env.step(0)
+    return float(reward - info["expected_reward"])
+
+
+def test_noise_has_a_stream_of_its_own(
+    make_env: Make, environment_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not move with what else is drawn, nor repeat it."""
+    env = make_env(environment_id)
+    noise = first_noise(make_env("WGPBandit-Abrupt-v0", num_terms=3))
+    assert first_noise(env) == pytest.approx(noise, abs=1e-6)
+    draw, given = env.task.draw, []
+
+    def spy(rng: np.random.Generator) -> Any:
+        given.append(copy.deepcopy(rng))
+        return draw(rng)
+
+    monkeypatch.setattr(env.task, "draw", spy)
+    assert first_noise(env) == pytest.approx(noise, abs=1e-6)
+    assert abs(0.1 * given[0].standard_normal() - noise) > 1e-3

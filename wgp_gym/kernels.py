@@ -160,6 +160,11 @@ class Empirical(Kernel):
         object.__setattr__(self, "matrix", K.copy())  # frozen, so set through object
         self.matrix.setflags(write=False)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Empirical) and np.array_equal(self.matrix, other.matrix)
+
+    __hash__ = object.__hash__
+
     def arms(self, X: Array) -> NDArray[np.intp]:
         """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`."""
         return np.rint(X[..., 0] * (len(self.matrix) - 1)).astype(np.intp)

@@ -72,13 +72,13 @@ class BanditProblem:
         """Join single problems on one domain into a batch.
 
         Raises:
-            ValueError: If they differ in domain or horizon.
+            ValueError: If they differ in domain, kernel or horizon.
         """
         first = problems[0]
         for other in problems[1:]:
-            same = other.horizon == first.horizon and np.array_equal(other.domain, first.domain)
-            if not same:
-                raise ValueError("Problems of one batch must share their domain and horizon.")
+            same = (other.horizon, other.kernel) == (first.horizon, first.kernel)
+            if not same or not np.array_equal(other.domain, first.domain):
+                raise ValueError("Problems of one batch must share domain, kernel and horizon.")
 
         def _column(name: str) -> Any:
             values = [getattr(problem, name) for problem in problems]

@@ -40,7 +40,7 @@ class Functions:
     """K functions F_k = sum_j coefficients[k, j] k(., x_{centres[j]}) of one RKHS.
 
     Attributes:
-        centres: Indices of the centres in the domain, `(M,)`.
+        centres: Indices of the centres in the domain, `(M,)`; one may stand there twice.
         coefficients: `(K, M)`.
         values: The functions on the whole domain, `(K, n)`.
     """
@@ -63,16 +63,20 @@ class Functions:
             count: The number K of functions.
             terms: The number of terms of each.
         """
-        drawn = rng.integers(len(domain_kernel.domain), size=(count, terms))
+        n = len(domain_kernel.domain)
+        drawn = rng.integers(n, size=(count, terms))
         alpha = rng.uniform(-1.0, 1.0, size=(count, terms))
-        found, place = np.unique(drawn, return_inverse=True)
-        # Unused centres fill the rest, so that all episodes of a task have equally many.
-        centres = np.zeros(min(drawn.size, len(domain_kernel.domain)), np.intp)
-        centres[: len(found)] = found
-        coefficients = np.zeros((count, len(centres)))
-        np.add.at(coefficients, (np.arange(count)[:, None], place.reshape(drawn.shape)), alpha)
-        values = coefficients @ domain_kernel.rows(centres)
-        return Functions(centres, coefficients, values)
+        # Either way, all episodes of a task have equally many centres.
+        if n <= drawn.size:
+            centres = np.arange(n)
+            rows = [np.bincount(x, a, minlength=n) for x, a in zip(drawn, alpha, strict=True)]
+            coefficients: Array = np.stack(rows).astype(float)
+        else:
+            centres = drawn.ravel()
+            coefficients = np.zeros((count, count, terms))
+            coefficients[np.arange(count), np.arange(count)] = alpha
+            coefficients = coefficients.reshape(count, -1)
+        return Functions(centres, coefficients, coefficients @ domain_kernel.rows(centres))
 
     def inner(self, other: Functions) -> Array:
         """Return <F_k, G_k> row by row, `(K,)`; one row on either side goes with all."""

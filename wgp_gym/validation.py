@@ -53,7 +53,7 @@ def check_float(
     rule = f"a float in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         reject(name, owner, rule, value)
     above = number >= low if left else number > low
     below = number <= high if right else number < high

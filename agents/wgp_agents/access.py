@@ -1,12 +1,9 @@
-"""Reading an attribute of an environment, whatever it is wrapped in.
-
-The readers are partial functions, not closures, so that an agent can be copied and pickled.
-"""
+"""Reading an attribute of an environment, whatever it is wrapped in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -17,7 +14,28 @@ from wgp_gym.problem import BanditProblem
 __all__ = ["optimum_reader", "problem_reader"]
 
 
-def problem_reader(source: Any) -> Callable[[], BanditProblem]:
+@dataclass(frozen=True)
+class Reader:
+    """A function of an environment. A copied agent's reader reads the same environment.
+
+    Attributes:
+        function: What is called.
+        arguments: Its arguments.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def __call__(self) -> Any:
+        """Read."""
+        return self.function(*self.arguments)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Reader:
+        """Return this reader: the environment is not the agent's to copy."""
+        return self
+
+
+def problem_reader(source: Any) -> Reader:
     """Return a function that reads what a learner may know of the episode being played.
 
     Args:
@@ -28,23 +46,23 @@ def problem_reader(source: Any) -> Callable[[], BanditProblem]:
         TypeError: If it is none of these.
     """
     if isinstance(source, BanditProblem):
-        return partial(given_problem, source)
+        return Reader(given_problem, (source,))
     if isinstance(source, gymnasium.Env) and source.has_wrapper_attr("problem"):
-        return partial(source.get_wrapper_attr, "problem")
+        return Reader(source.get_wrapper_attr, ("problem",))
     if isinstance(source, gymnasium.vector.VectorEnv):
         base: Any = source.unwrapped
         if hasattr(base, "problem"):
-            return partial(getattr, base, "problem")
+            return Reader(getattr, (base, "problem"))
         if hasattr(base, "get_attr"):
-            return partial(stacked_problem, base)
+            return Reader(stacked_problem, (base,))
     elif hasattr(source, "env_method"):  # stable-baselines3's vector environments
-        return partial(stacked_problem, source)
+        return Reader(stacked_problem, (source,))
     raise TypeError(
         f"An agent is made from a BanditProblem or from an environment of wgp_gym. Got {source!r}."
     )
 
 
-def optimum_reader(env: Any) -> Callable[[], Any]:
+def optimum_reader(env: Any) -> Reader:
     """Return a function that reads the action with the largest expected reward, for oracles.
 
     Args:
@@ -54,14 +72,14 @@ def optimum_reader(env: Any) -> Callable[[], Any]:
         TypeError: If it is not an environment.
     """
     if isinstance(env, gymnasium.Env):
-        return partial(call, env, "get_wrapper_attr", "optimal_action")
+        return Reader(call, (env, "get_wrapper_attr", "optimal_action"))
     if isinstance(env, gymnasium.vector.VectorEnv):
         base: Any = env.unwrapped
         if hasattr(base, "optimal_action"):
-            return partial(call, base, "optimal_action")
-        return partial(call, base, "call", "optimal_action")
+            return Reader(call, (base, "optimal_action"))
+        return Reader(call, (base, "call", "optimal_action"))
     if hasattr(env, "env_method"):
-        return partial(call, env, "env_method", "optimal_action")
+        return Reader(call, (env, "env_method", "optimal_action"))
     raise TypeError(f"An oracle needs an environment, to read the truth from. Got {env!r}.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -76,9 +77,13 @@ class Agent(ABC):
             return [None] * self.num_learners
         if isinstance(seed, (int, np.integer)):
             return [int(seed) + i for i in range(self.num_learners)]
-        if len(seed) != self.num_learners:
-            raise ValueError(f"There must be {self.num_learners} seeds. Got {len(seed)} instead.")
-        return [int(one) for one in seed]
+        try:
+            seeds: list[int | None] = [operator.index(one) for one in seed]
+        except TypeError:
+            raise ValueError(f"A seed must be an int, or one for each. Got {seed!r}.") from None
+        if len(seeds) != self.num_learners:
+            raise ValueError(f"There must be {self.num_learners} seeds. Got {len(seeds)} instead.")
+        return seeds
 
     def _begin(self, mask: Mask) -> None:
         self.problem = self._read_problem()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,24 @@ class Dynamics:
     @property
     def problem(self) -> BanditProblem:
         """What a learner may know of the B episodes, in arrays `(B,)`."""
-        return BanditProblem.stack([self.single_problem(i) for i in range(self.batch)])
+        noise_scale = np.full(self.batch, self.task.noise_std)
+        if not self._episodes:
+            return replace(self.task.problem(), noise_scale=noise_scale)
+        return replace(
+            self.task.problem(),
+            noise_scale=noise_scale,
+            norm_bound=np.array([episode.norm_bound for episode in self._episodes]),
+            variation_budget=np.array([episode.variation_budget for episode in self._episodes]),
+        )
 
-    def single_problem(self, i: int = 0) -> BanditProblem:
-        """What a learner may know of episode i; before the first reset, of the task."""
-        return self.task.problem(self._episodes[i] if self._episodes else None)
+    @property
+    def single_problem(self) -> BanditProblem:
+        """What a learner may know of the first episode; before the first reset, of the task."""
+        if not self._episodes:
+            return self.task.problem()
+        first = self._episodes[0]
+        bound, budget = first.norm_bound, first.variation_budget
+        return replace(self.task.problem(), norm_bound=bound, variation_budget=budget)
 
     def reset(self, generators: list[np.random.Generator]) -> None:
         """Draw the next B episodes, each from its own generator."""
@@ -161,6 +175,10 @@ class Dynamics:
         """Return where these functions are largest: `(B,)` arms or `(B, d)` points."""
         u = self.next_position
         return np.array(self._optimal_action[u])
+
+    def optimal_reward(self, i: int) -> float:
+        """Return how large episode i's function is there."""
+        return float(self._optimal_reward[self.next_position, i])
 
     def observation(self) -> NDArray[np.float32]:
         """Return [t / T, has_last, last action in [0, 1]^d, last reward], `(B, 3 + d)`."""

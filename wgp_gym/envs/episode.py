@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,8 @@ class Episode:
         coefficients: The knots' coefficients over `centres`, `(K, M)`.
         centres: Indices of the expansion's centres in the domain, `(M,)`.
         optimal_reward: max f, `(U,)`.
-        optimal_action: Where it is: the arm's index `(U,)`, or a point of the box `(U, d)`.
+        optimal_action: Where it is: the arm's index `(U,)`, or a point of the box `(U, d)`, in
+            single precision.
         variation: The RKHS variation spent up to each position, `(U,)`.
         sup_variation: The same in the sup norm on the domain, `(U,)`.
         norm_bound: The bound B on the norms.
@@ -36,7 +38,7 @@ class Episode:
     coefficients: Array
     centres: NDArray[np.intp]
     optimal_reward: Array
-    optimal_action: Array | NDArray[np.intp]
+    optimal_action: NDArray[Any]
     variation: Array
     sup_variation: Array
     norm_bound: float

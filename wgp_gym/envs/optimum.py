@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from wgp_gym.rkhs import DomainKernel, Functions
 
 __all__ = ["BoxSearch", "Search", "search_points"]
 
-Search = Callable[[Functions], tuple[Array, Array | NDArray[np.intp]]]
+Search = Callable[[Functions], tuple[Array, NDArray[Any]]]
 """From K functions: their maxima, `(K,)`, and where these are, `(K,)` arms or `(K, d)` points."""
 
 SMALLEST_STEP = 1e-8  # where f is smooth, a value is then right to about its square
@@ -52,7 +53,7 @@ class BoxSearch:
         square = k(x, x) - 2 * k(zero, x) + k(zero, zero)
         return float(np.sqrt(max(square[0, 0], 0.0)))
 
-    def __call__(self, functions: Functions) -> tuple[Array, Array]:
+    def __call__(self, functions: Functions) -> tuple[Array, NDArray[np.float32]]:
         """Find the maxima. See `Search`."""
         centres = self.grid[functions.centres]
         rows, peaks = self._peaks(functions)
@@ -71,25 +72,29 @@ class BoxSearch:
         rows, peaks = np.nonzero((lattice == neighbours).reshape(values.shape) & high)
         return rows, peaks
 
-    def _climb(self, coefficients: Array, centres: Array, start: Array) -> tuple[Array, Array]:
+    def _climb(
+        self, coefficients: Array, centres: Array, start: Array
+    ) -> tuple[Array, NDArray[np.float32]]:
         """Move each start `(P, d)` uphill on its own function until no small step helps."""
 
-        def _values(points: Array) -> Array:
-            total: Array = np.sum(coefficients * self.kernel(points[:, None], centres)[:, 0], 1)
+        def _values(rows: NDArray[np.intp], points: Array) -> Array:
+            k = self.kernel(points[:, None], centres)[:, 0]
+            total: Array = np.sum(coefficients[rows] * k, axis=1)
             return total
 
-        point, best = start.copy(), _values(start)
+        everyone = np.arange(len(start))
+        point, best = start.copy(), _values(everyone, start)
         step = np.full(len(start), self.spacing / 2)
         ways = itertools.product((-1.0, 0.0, 1.0), repeat=start.shape[1])
         directions = [np.array(way) for way in ways if any(way)]
-        while (step > SMALLEST_STEP).any():
-            trials = [np.clip(point + step[:, None] * way, 0.0, 1.0) for way in directions]
-            found = np.stack([_values(trial) for trial in trials])
+        while (rows := np.flatnonzero(step > SMALLEST_STEP)).size:
+            trials = [np.clip(point[rows] + step[rows, None] * way, 0, 1) for way in directions]
+            found = np.stack([_values(rows, trial) for trial in trials])
             way = found.argmax(axis=0)
-            rows = np.arange(len(point))
-            better = found[way, rows] > best
-            point[better] = np.stack(trials)[way, rows][better]
-            best[better] = found[way, rows][better]
-            step[~better] /= 2
-        point = point.astype(np.float32).astype(float)  # an action that can be played
-        return _values(point), point
+            highest = found[way, np.arange(len(rows))]
+            better = highest > best[rows]
+            point[rows[better]] = np.stack(trials)[way, np.arange(len(rows))][better]
+            best[rows[better]] = highest[better]
+            step[rows[~better]] /= 2
+        playable = point.astype(np.float32)
+        return _values(everyone, playable.astype(float)), playable

@@ -35,6 +35,7 @@ class View:
         names: The arms' names, or None where they have coordinates.
         rewards: The function that the next action meets, on the domain, `(n,)`.
         best: Where it is largest, `(d,)`.
+        best_reward: How large it is there.
         played: The places played so far, `(t, d)`.
         paid: Their rewards, `(t,)`.
         cumulative_regret: The regret up to now.
@@ -46,6 +47,7 @@ class View:
     names: list[str] | None
     rewards: Array
     best: Array
+    best_reward: float
     played: Array
     paid: Array
     cumulative_regret: float
@@ -66,6 +68,7 @@ def view(dynamics: Dynamics, i: int) -> View:
         names=task.arm_names,
         rewards=dynamics.expected_rewards()[i],
         best=best if task.continuous else task.domain[best],
+        best_reward=dynamics.optimal_reward(i),
         played=played,
         paid=np.array([paid[i] for _, paid in history]),
         cumulative_regret=float(dynamics.info()["cumulative_regret"][i]),
@@ -92,6 +95,13 @@ def positions(seen: View, points: Array) -> Array:
     distances = np.sum((points[:, None] - seen.domain) ** 2, axis=2)
     nearest: Array = distances.argmin(axis=1).astype(float)
     return nearest
+
+
+def arm_positions(seen: View) -> Array:
+    """Return where the arms themselves stand on that axis, `(n,)`."""
+    if seen.domain.shape[1] == 1:
+        return seen.domain[:, 0]
+    return np.arange(len(seen.domain), dtype=float)
 
 
 def picture(seen: View) -> NDArray[np.uint8]:
@@ -121,11 +131,11 @@ def fading(seen: View, colour: str) -> Any:
 def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
     """Draw f_t over one axis, the plays as dots at their rewards."""
     del figure
-    where = positions(seen, seen.domain)
+    where = arm_positions(seen)
     style: dict[str, Any] = {"marker": "o", "linestyle": "none"} if seen.names else {}
     axes.plot(where, seen.rewards, color=BLUE, linewidth=2, label="$f_t$ now", **style)
     peak = positions(seen, seen.best[None])
-    axes.plot(peak, seen.rewards.max(), "*", color=ORANGE, markersize=16, label="its optimum")
+    axes.plot(peak, seen.best_reward, "*", color=ORANGE, markersize=16, label="its optimum")
     if len(seen.paid):
         place = positions(seen, seen.played)
         shades = fading(seen, GREEN)
@@ -157,9 +167,9 @@ def draw_map(figure: Figure, axes: Axes, seen: View) -> None:
 
 def text(seen: View) -> str:
     """Draw the view in characters: `-` is f_t, `*` its optimum, `o` past and `X` last reward."""
-    where = positions(seen, seen.domain)
+    where = arm_positions(seen)
     low_x, high_x = where.min(), where.max()
-    heights = np.concatenate([seen.rewards, seen.paid])
+    heights = np.concatenate([seen.rewards, seen.paid, [seen.best_reward]])
     low_y, high_y = heights.min(), heights.max()
     canvas = np.full((TEXT_HEIGHT, TEXT_WIDTH), " ")
 
@@ -177,7 +187,7 @@ def text(seen: View) -> str:
     if len(seen.paid):
         _mark(positions(seen, seen.played), seen.paid, "o")
         _mark(positions(seen, seen.played[-1:]), seen.paid[-1:], "X")
-    _mark(positions(seen, seen.best[None]), seen.rewards.max(keepdims=True), "*")
+    _mark(positions(seen, seen.best[None]), np.array([seen.best_reward]), "*")
     labels = [f"{high_y:8.2f} |"] + [" " * 8 + " |"] * (TEXT_HEIGHT - 2) + [f"{low_y:8.2f} |"]
     lines = [label + "".join(row) for label, row in zip(labels, canvas, strict=True)]
     key = "-: f_t now   *: its optimum   o: rewards so far   X: the last"

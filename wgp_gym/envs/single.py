@@ -91,7 +91,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
     @property
     def problem(self) -> BanditProblem:
         """What a learner may know of this episode; before the first reset, of the task."""
-        return self._dynamics.single_problem()
+        return self._dynamics.single_problem
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -105,7 +105,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
         Returns:
             The first observation, `(3 + d,)`, and the info.
         """
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else int(seed))  # numpy integers are welcome
         del options
         self._dynamics.reset([self.np_random])
         return self._dynamics.observation()[0], self._info()
@@ -143,7 +143,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
     def optimal_action(self) -> Any:
         """Return where this function is largest: an arm's index, or a point `(d,)`."""
         best = self._dynamics.optimal_actions()[0]
-        return best.astype(np.float32) if self.task.continuous else int(best)
+        return best if self.task.continuous else int(best)
 
     def render(self) -> Any:
         """Return the picture, `(height, width, 3)` of uint8, or the text of this moment."""

@@ -45,6 +45,15 @@ def checked_actions(space: spaces.Space[Any], action: Any) -> NDArray[Any]:
         array = np.asarray(action, np.float32 if isinstance(space, spaces.Box) else None)
     except (TypeError, ValueError):
         array = np.array(None)
-    if array.dtype.kind not in "iuf" or not space.contains(array):  # a bool would pass for 0 or 1
+    if array.dtype.kind not in "iuf" or not is_in(space, array):  # a bool would pass for 0 or 1
         raise ValueError(f"The action must be in {space}. Got {action!r} instead.")
     return array
+
+
+def is_in(space: spaces.Space[Any], array: NDArray[Any]) -> bool:
+    """Return whether a number or an array is in the space."""
+    if not isinstance(space, spaces.MultiDiscrete):
+        return space.contains(array)
+    # `MultiDiscrete.contains` takes six times as long, a third of a whole batched step.
+    fits = array.shape == space.shape and array.dtype.kind in "iu"
+    return fits and bool(array.min() >= 0 and array.max() < space.nvec[0])

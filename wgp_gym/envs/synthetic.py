@@ -16,6 +16,7 @@ from wgp_gym.validation import check_choice, check_int, reject
 
 __all__ = ["SyntheticTask", "grid"]
 
+MAX_POINTS = 100_000  # the path of a slow task over them all takes 400 MB at T = 500
 PATHS = ("jumps", "straight_lines", "constant")
 
 
@@ -69,6 +70,9 @@ class SyntheticTask(Task):
         check_choice("path", path, "SyntheticTask", PATHS)
         dim = check_int("dim", dim, "SyntheticTask", 1)
         points_per_dim = check_int("points_per_dim", points_per_dim, "SyntheticTask", 2)
+        if points_per_dim**dim > MAX_POINTS:
+            rule = f"small enough for {MAX_POINTS:,} points in {dim} dimensions"
+            reject("points_per_dim", "SyntheticTask", rule, points_per_dim)
         horizon = check_int("horizon", horizon, "SyntheticTask", 1)
         self.num_terms = check_int("num_terms", num_terms, "SyntheticTask", 1)
         super().__init__(

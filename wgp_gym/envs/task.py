@@ -74,14 +74,14 @@ class Task(ABC):
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw one episode from the generator of its functions."""
 
-    def problem(self, episode: Episode | None) -> BanditProblem:
-        """Return what a learner may know, of this episode where one has been drawn."""
+    def problem(self) -> BanditProblem:
+        """Return what a learner may know before an episode is drawn."""
         return BanditProblem(
             kernel=self.kernel,
             domain=self.domain,
             horizon=self.horizon,
             noise_scale=self.noise_std,
-            norm_bound=episode.norm_bound if episode else self.norm_bound,
-            variation_budget=episode.variation_budget if episode else self.variation_budget,
+            norm_bound=self.norm_bound,
+            variation_budget=self.variation_budget,
             continuous=self.continuous,
         )

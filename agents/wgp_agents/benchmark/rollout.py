@@ -74,26 +74,32 @@ def rollout(
     observation, _ = env.reset(seed=seed)
     agent.reset(seed if agent_seed is None else agent_seed)
     horizon = agent.problem.horizon
-    records: list[dict[str, Any]] = []
-    for _ in range(horizon):
+    steps: dict[str, NDArray[Any]] = {}
+    for t in range(horizon):
         action = agent.act(observation)
         observation, reward, _, _, info = env.step(action)
         agent.observe(action, reward)
-        records.append({"action": action, "reward": reward} | {k: info[k] for k in RECORDED})
+        for name, value in [("action", action), ("reward", reward), *pick(info)]:
+            if t == 0:
+                first = np.asarray(value)
+                steps[name] = np.empty((horizon, *first.shape), first.dtype)
+            steps[name][t] = value
     return Rollout(
         agent=type(agent).__name__,
         environment=env.spec.id if env.spec else type(env.unwrapped).__name__,
         seeds=episode_seeds(seed, agent.num_learners),
         norm_bounds=np.atleast_1d(np.asarray(agent.problem.norm_bound, float)),
         variation_budgets=np.atleast_1d(np.asarray(agent.problem.variation_budget, float)),
-        steps={name: stack(records, name, agent.batched) for name in records[0]},
+        steps={
+            name: np.swapaxes(values, 0, 1) if agent.batched else values[None]
+            for name, values in steps.items()
+        },
     )
 
 
-def stack(records: list[dict[str, Any]], name: str, batched: bool) -> NDArray[Any]:
-    """Return one quantity of all steps, run first."""
-    values = np.array([record[name] for record in records])
-    return np.swapaxes(values, 0, 1) if batched else values[None]
+def pick(info: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return what is kept of a step's info."""
+    return [(name, info[name]) for name in RECORDED]
 
 
 def episode_seeds(seed: int | Sequence[int] | None, batch: int) -> list[int | None]:

@@ -5,17 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
+from threadpoolctl import ThreadpoolController
 
 from wgp_agents.gp.arrays import DiscountArrays
 from wgp_agents.gp.basis import Basis
 
 __all__ = ["posteriors"]
 
+# One thread: several lose more than they win on matrices of this size, and far more on a busy
+# machine. A controller is made once, since it looks through all loaded libraries.
+THREADS = ThreadpoolController()
 ARM_BLOCK = 1_024  # bounds the working memory to ARM_BLOCK * m numbers
 
 
 def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
     """Compute what `wgp_agents.gp.compiled.posteriors` computes, learner by learner."""
+    with THREADS.limit(limits=1, user_api="blas"):
+        single_thread_posteriors(active, basis, state)
+
+
+def single_thread_posteriors(
+    active: NDArray[np.bool_], basis: Basis, state: DiscountArrays
+) -> None:
+    """Compute them with whatever threads BLAS is given."""
     for i in np.flatnonzero(active):
         m, ridge = int(basis.rank[i]), float(basis.ridge[i])
         identity = np.eye(m)

@@ -32,6 +32,7 @@ __all__ = ["compiled", "discount_update", "posteriors", "rank_one_update"]
 F = TypeVar("F", bound=Callable[..., Any])
 ARM_BLOCK = 128  # arms solved for together: with few features they fit the first-level cache
 REFRESH = 64  # rank-one changes after which an inverse is computed anew
+MAX_DOWNDATE = 1e6  # reward minus mean above which a removal would leave its rounding behind
 MIN_DOWNDATE = 1e-5  # lambda (1 - phi^T P phi) below which a downdate would lose the digits
 
 
@@ -180,7 +181,8 @@ def rank_one(
     s = 0.0
     for i in range(m):
         s += f[i] * u[i]
-    if sign < 0 and ridge * (1.0 - s) < MIN_DOWNDATE:
+    outlier = abs(reward - mean[arm]) > MAX_DOWNDATE
+    if sign < 0 and (outlier or ridge * (1.0 - s) < MIN_DOWNDATE):
         return math.nan
     scale = sign / (1.0 + sign * s)
     w = np.zeros(n)

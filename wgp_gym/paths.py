@@ -72,6 +72,8 @@ class Path:
     def norms(self, functions: Functions) -> Array:
         """Return ||f||, the exact RKHS norm at every position, `(U,)`."""
         squares = functions.squared_norms()
+        if not self.weight.any():  # every position is a knot
+            return np.sqrt(squares)[self.left]
         cross = np.append(functions[:-1].inner(functions[1:]), 0.0)
         w = self.weight
         square = (1 - w) ** 2 * squares[self.left] + w**2 * squares[self.right]
@@ -96,6 +98,8 @@ class Path:
         """
         base, near, far = self.steps
         squares = np.append(differences.squared_norms(), 0.0)
+        if not self.weight.any():  # every step goes from a knot to the next
+            return np.concatenate([[0.0], np.sqrt(squares[base])])
         cross = np.append(differences[:-1].inner(differences[1:]), 0.0)
         square = near**2 * squares[base] + far**2 * squares[np.minimum(base + 1, len(squares) - 1)]
         square += 2 * near * far * cross[np.minimum(base, len(cross) - 1)]

@@ -79,11 +79,11 @@ def rollout(
         action = agent.act(observation)
         observation, reward, _, _, info = env.step(action)
         agent.observe(action, reward)
-        for name, value in [("action", action), ("reward", reward), *pick(info)]:
-            if t == 0:
-                first = np.asarray(value)
-                steps[name] = np.empty((horizon, *first.shape), first.dtype)
-            steps[name][t] = value
+        played = {"action": action, "reward": reward} | info
+        if t == 0:
+            steps = {name: room(played[name], horizon) for name in ("action", "reward", *RECORDED)}
+        for name, values in steps.items():
+            values[t] = played[name]
     return Rollout(
         agent=type(agent).__name__,
         environment=env.spec.id if env.spec else type(env.unwrapped).__name__,
@@ -97,9 +97,10 @@ def rollout(
     )
 
 
-def pick(info: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return what is kept of a step's info."""
-    return [(name, info[name]) for name in RECORDED]
+def room(value: Any, horizon: int) -> NDArray[Any]:
+    """Return an array with room for one such value at every step, step first."""
+    first = np.asarray(value)
+    return np.empty((horizon, *first.shape), first.dtype)
 
 
 def episode_seeds(seed: int | Sequence[int] | None, batch: int) -> list[int | None]:

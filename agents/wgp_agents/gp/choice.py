@@ -31,13 +31,16 @@ def upper_confidence_bound(
     batch, n = mean.shape
     bound = np.empty(n)
     for i in range(batch):
+        centre, square, beta = mean[i], variance[i], width[i]
         for a in range(n):
-            bound[a] = mean[i, a] + width[i] * math.sqrt(variance[i, a])
-        best = bound.max()
+            bound[a] = centre[a] + beta * math.sqrt(square[a])
+        best = -math.inf
+        for a in range(n):
+            best = max(best, bound[a])
         ties = 0
         for a in range(n):
             ties += bound[a] >= best - TIE
-        if ties == 0:  # rewards so large that the bounds are not numbers: any arm is as good
+        if ties == 0:  # rewards so large that no bound is a number: any arm is as good
             chosen[i] = int(uniform[i] * n)
         rank = min(int(uniform[i] * ties), ties - 1)
         for a in range(n):

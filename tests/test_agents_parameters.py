@@ -96,7 +96,9 @@ def test_a_parameter_that_cannot_be(name: str, parameter: str, value: Any, rule:
         wgp_agents.make(name, BATCH, **{parameter: value})
 
 
-@pytest.mark.parametrize("value", [[0.5, 0.5], [[0.5, 0.5, 0.5]], []], ids=str)
+@pytest.mark.parametrize(
+    "value", [[0.5, 0.5], [[0.5, 0.5, 0.5]], [], ["0.5"] * 3, [True] * 3, [0.5, [0.5]]], ids=str
+)
 @pytest.mark.parametrize(
     ("name", "parameter"),
     [

@@ -46,15 +46,18 @@ def per_learner(
     ends = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
     rule = f"a {kind} in {ends}, or one for each learner"
     try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
+        given = np.asarray(value)
+    except ValueError:  # rows of unequal length
         reject(name, owner, rule, value)
+    if given.dtype.kind not in "iuf":  # a bool or a text is no number, even where it reads as one
+        reject(name, owner, rule, value)
+    array = given.astype(float)
     above = array >= low if left else array > low
     below = array <= high if right else array < high
     wrong = ~(above & below)  # also where it is NaN
     if whole:
         wrong |= np.isfinite(array) & (array != np.floor(array))
-    if array.ndim > 1 or array.size == 0 or isinstance(value, (bool, str)) or wrong.any():
+    if array.ndim > 1 or array.size == 0 or wrong.any():
         reject(name, owner, rule, value)
     if array.ndim == 1 and len(array) != batch:
         reject(name, owner, f"a scalar or of shape ({batch},)", value)

@@ -69,7 +69,6 @@ def rollout(
 
     Returns:
         The episode. Its arrays have a first axis of length 1 with a single environment.
-
     """
     observation, _ = env.reset(seed=seed)
     agent.reset(seed if agent_seed is None else agent_seed)

@@ -229,3 +229,15 @@ def test_what_is_no_seed(seed: Any) -> None:
     agent = wgp_agents.make("random", gymnasium.make("WGPBandit-Abrupt-v0"))
     with pytest.raises(ValueError, match="A seed must be an int, or one for each"):
         agent.reset(seed)
+
+
+def test_an_oracle_copied_with_its_environment_reads_the_copy() -> None:
+    env = gymnasium.make("WGPBandit-Abrupt-v0")
+    env.reset(seed=0)
+    oracle = wgp_agents.make("oracle", env)
+    oracle.reset(0)
+    pair: list[Any] = [env, oracle]
+    twin_env, twin = copy.deepcopy(pair)
+    twin_env.reset(seed=5)
+    best = twin_env.get_wrapper_attr("optimal_action")()
+    assert twin.act() == best != oracle.act()

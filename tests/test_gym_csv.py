@@ -178,5 +178,5 @@ def test_a_file_that_is_no_text(tmp_path: Path, name: str, data: bytes) -> None:
 
 
 def test_a_source_is_a_path_or_a_name() -> None:
-    with pytest.raises(ValueError, match="The 'source' parameter of read_table must be a path"):
+    with pytest.raises(ValueError, match="The 'source' parameter of the table must be a path"):
         read_table(3)  # type: ignore[arg-type]

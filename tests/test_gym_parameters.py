@@ -137,7 +137,7 @@ def test_stacked_problems() -> None:
         BanditProblem(Linear(), places, 10, 0.1),
         BanditProblem(Linear(), places[:3], 9, 0.1),
     ):
-        with pytest.raises(ValueError, match="must share domain, kernel and horizon"):
+        with pytest.raises(ValueError, match="must share domain, kernel, horizon, continuous"):
             BanditProblem.stack([one, stranger])
 
 
@@ -200,6 +200,9 @@ PROBLEM_FAULTS: list[tuple[str, Any, str]] = [
     ("domain", np.array([[0.5], [np.nan]]), "points of"),
     ("domain", np.array([[0.0], [9.0]]), "points of"),
     ("domain", np.zeros((0, 1)), "points of"),
+    ("domain", [[0.5], [0.5, 0.5]], "points of"),
+    ("domain", [["a"]], "points of"),
+    ("noise_scale", "a", "a number"),
     ("horizon", 0, "an int of at least 1"),
     ("noise_scale", -1.0, "at least 0 and finite"),
     ("norm_bound", float("nan"), "at least 0 and finite"),
@@ -237,5 +240,31 @@ def test_a_domain_too_large_to_hold_is_refused(make_env: Make) -> None:
 def test_problems_of_one_batch_share_their_kernel() -> None:
     domain = np.linspace(0, 1, 5)[:, None]
     pair = [BanditProblem(SquaredExponential(length), domain, 9, 0.1) for length in (0.1, 0.5)]
-    with pytest.raises(ValueError, match="must share domain, kernel and horizon"):
+    with pytest.raises(ValueError, match="must share domain, kernel, horizon, continuous"):
         BanditProblem.stack(pair)
+
+
+def test_a_problem_has_the_arms_of_its_kernel() -> None:
+    with pytest.raises(ValueError, match=r"'domain' parameter .* must be the 3 arms of its kernel"):
+        BanditProblem(Empirical(np.eye(3)), np.linspace(0, 1, 5)[:, None], 9, 0.1)
+
+
+def test_equal_kernels_are_one_in_a_set() -> None:
+    pair = [Empirical(np.array([[1.0, zero], [zero, 1.0]])) for zero in (0.0, -0.0)]
+    assert pair[0] == pair[1]
+    assert len(set(pair)) == 1
+
+
+@pytest.mark.parametrize("seed", [1.7, "3", -1])
+def test_what_is_no_seed(make_env: Make, seed: Any) -> None:
+    vector = BanditVectorEnv(2, task="stationary")
+    for env in (make_env(ABRUPT), vector):
+        with pytest.raises(ValueError, match="A seed must be"):
+            env.reset(seed=seed)
+
+
+def test_numpy_integers_are_seeds(make_env: Make) -> None:
+    one, other = make_env(ABRUPT), make_env(ABRUPT)
+    one.reset(seed=3)
+    other.reset(seed=np.int64(3))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(one.expected_rewards(), other.expected_rewards())

@@ -163,7 +163,8 @@ class Empirical(Kernel):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Empirical) and np.array_equal(self.matrix, other.matrix)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return hash((self.matrix + 0.0).tobytes())  # the sum makes one zero of -0.0 and 0.0
 
     def arms(self, X: Array) -> NDArray[np.intp]:
         """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`."""

@@ -8,10 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Array, Empirical, Kernel
 from wgp_gym.validation import check_int, reject
 
 __all__ = ["BanditProblem"]
+
+SHARED = ("kernel", "horizon", "continuous")
+DOMAIN_RULE = "points of [0, 1]^d, in an array (n, d)"
+
+
+def as_floats(name: str, value: Any) -> Array:
+    """Return numbers as an array of floats; one that is given is not copied.
+
+    Raises:
+        ValueError: If it holds anything else.
+    """
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "iuf":
+            return array.astype(float, copy=False)
+    except ValueError:  # rows of unequal length
+        pass
+    reject(name, "BanditProblem", DOMAIN_RULE if name == "domain" else "a number", value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +62,21 @@ class BanditProblem:
     continuous: bool = False
 
     def __post_init__(self) -> None:
-        owner, domain = "BanditProblem", np.asarray(self.domain)
+        owner = "BanditProblem"
         if not isinstance(self.kernel, Kernel):
             reject("kernel", owner, "a Kernel", self.kernel)
         check_int("horizon", self.horizon, owner, 1)
-        fits = domain.ndim == 2 and domain.size > 0 and domain.dtype.kind in "fiu"
-        if not fits or not (domain.min() >= 0 and domain.max() <= 1):
-            reject("domain", owner, "points of [0, 1]^d, in an array (n, d)", self.domain)
+        domain = as_floats("domain", self.domain)
+        if domain.ndim != 2 or not domain.size or not (domain.min() >= 0 and domain.max() <= 1):
+            reject("domain", owner, DOMAIN_RULE, self.domain)
+        if isinstance(self.kernel, Empirical) and len(self.kernel.matrix) != len(domain):
+            reject("domain", owner, f"the {len(self.kernel.matrix)} arms of its kernel", domain)
+        object.__setattr__(self, "domain", domain)  # frozen, so set through object
         for name in ("noise_scale", "norm_bound", "variation_budget"):
             value = getattr(self, name)
             if value is None and name != "noise_scale":
                 continue
-            array = np.asarray(value, float)
+            array = as_floats(name, value)
             if not (np.isfinite(array) & (array >= 0)).all():
                 reject(name, owner, "at least 0 and finite", value)
 
@@ -72,13 +93,13 @@ class BanditProblem:
         """Join single problems on one domain into a batch.
 
         Raises:
-            ValueError: If they differ in domain, kernel or horizon.
+            ValueError: If they differ in what they must share.
         """
         first = problems[0]
         for other in problems[1:]:
-            same = (other.horizon, other.kernel) == (first.horizon, first.kernel)
+            same = all(getattr(other, n) == getattr(first, n) for n in SHARED)
             if not same or not np.array_equal(other.domain, first.domain):
-                raise ValueError("Problems of one batch must share domain, kernel and horizon.")
+                raise ValueError(f"Problems of one batch must share domain, {', '.join(SHARED)}.")
 
         def _column(name: str) -> Any:
             values = [getattr(problem, name) for problem in problems]

@@ -16,7 +16,10 @@ __all__ = ["optimum_reader", "problem_reader"]
 
 @dataclass(frozen=True)
 class Reader:
-    """A function of an environment. A copied agent's reader reads the same environment.
+    """A function of an environment.
+
+    A copied agent reads the same environment, or the copy that was made of it just before in
+    the same call of `copy.deepcopy`.
 
     Attributes:
         function: What is called.
@@ -31,8 +34,8 @@ class Reader:
         return self.function(*self.arguments)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Reader:
-        """Return this reader: the environment is not the agent's to copy."""
-        return self
+        """Return this reader, of the environment's copy where there is one already."""
+        return Reader(self.function, tuple(memo.get(id(one), one) for one in self.arguments))
 
 
 def problem_reader(source: Any) -> Reader:
@@ -48,7 +51,7 @@ def problem_reader(source: Any) -> Reader:
     if isinstance(source, BanditProblem):
         return Reader(given_problem, (source,))
     if isinstance(source, gymnasium.Env) and source.has_wrapper_attr("problem"):
-        return Reader(source.get_wrapper_attr, ("problem",))
+        return Reader(wrapped_problem, (source,))
     if isinstance(source, gymnasium.vector.VectorEnv):
         base: Any = source.unwrapped
         if hasattr(base, "problem"):
@@ -85,6 +88,12 @@ def optimum_reader(env: Any) -> Reader:
 
 def given_problem(problem: BanditProblem) -> BanditProblem:
     """Return the problem itself."""
+    return problem
+
+
+def wrapped_problem(env: Any) -> BanditProblem:
+    """Return the problem of the environment inside all wrappers."""
+    problem: BanditProblem = env.get_wrapper_attr("problem")
     return problem
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from wgp_agents.access import problem_reader
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.seeding import seed_list
 
 __all__ = ["Agent"]
 
@@ -64,26 +64,13 @@ class Agent(ABC):
                 with the streams at hand, or takes fresh entropy.
 
         Raises:
-            ValueError: If there is not one seed for each learner.
+            ValueError: If there is not one seed, an int of at least 0, for each learner.
         """
         streams = self._streams
         if seed is not None or streams is None:
-            streams = UniformStreams(self._seeds(seed))
+            streams = UniformStreams(seed_list(seed, self.num_learners))
         self._begin(np.ones(self.num_learners, bool))
         self._streams = streams
-
-    def _seeds(self, seed: int | Sequence[int] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_learners
-        if isinstance(seed, (int, np.integer)):
-            return [int(seed) + i for i in range(self.num_learners)]
-        try:
-            seeds: list[int | None] = [operator.index(one) for one in seed]
-        except TypeError:
-            raise ValueError(f"A seed must be an int, or one for each. Got {seed!r}.") from None
-        if len(seeds) != self.num_learners:
-            raise ValueError(f"There must be {self.num_learners} seeds. Got {len(seeds)} instead.")
-        return seeds
 
     def _begin(self, mask: Mask) -> None:
         self.problem = self._read_problem()
@@ -190,7 +177,7 @@ class Agent(ABC):
             fresh = fresh | np.asarray(episode_start, bool).reshape(-1)
         streams = self._streams
         if streams is None:
-            streams, fresh = UniformStreams(self._seeds(None)), np.ones_like(fresh)
+            streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
         rewards = finite(np.where(fresh, 0.0, rows[:, -1]))
         if fresh.any():
             self._begin(fresh)

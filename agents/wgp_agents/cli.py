@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 __all__ = ["main"]
 
+WRONG_REQUEST = 2
 INTERRUPTED = 130  # what a shell expects of a command that was interrupted
 
 
@@ -21,17 +23,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after `wgp-gym`; None takes them from the command line.
 
     Returns:
-        The exit code: 0, or 130 after an interrupt. A request that cannot be met exits with 2.
+        The exit code: 0, 2 for a request that cannot be met, or 130 after an interrupt.
     """
-    root = parser()
-    options = root.parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         code: int = options.run(options)
     except KeyboardInterrupt:
         print("\nInterrupted. Files that were written before are whole.", file=sys.stderr)
         return INTERRUPTED
-    except (ValueError, OSError) as error:
-        root.error(str(error))
+    except BrokenPipeError:  # the reader, as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return code
 
 
@@ -100,12 +102,16 @@ def list_names(options: argparse.Namespace) -> int:
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """Play Figure 1, print its tables, and write its files."""
+    """Play Figure 1, print its tables, and write its files; return the exit code."""
     from wgp_agents.benchmark import experiment, plots, report
 
     started = time.perf_counter()
-    experiment.check_horizon(options.horizon)
-    options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        experiment.check_horizon(options.horizon)
+        options.out.mkdir(parents=True, exist_ok=True)
+    except (ValueError, OSError) as error:
+        print(f"wgp-gym reproduce: error: {error}", file=sys.stderr)
+        return WRONG_REQUEST
     work = experiment.units(options.seeds, options.root_seed, options.horizon)
     collected = report.collect(experiment.run(work, options.jobs))
     rows = report.summary_rows(collected)

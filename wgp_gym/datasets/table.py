@@ -42,7 +42,7 @@ class Table:
     values: Array
 
 
-def read_table(source: str | Path, *, positive: bool = False) -> Table:
+def read_table(source: str | Path, *, positive: bool = False, parameter: str = "source") -> Table:
     """Read a CSV file whose first column is the time and whose others are the arms.
 
     Times are ISO dates, ISO date-times, or numbers, one of these throughout. Files whose name
@@ -51,6 +51,7 @@ def read_table(source: str | Path, *, positive: bool = False) -> Table:
     Args:
         source: The name of an embedded data set (see `DATASETS`) or a path.
         positive: Whether every value must be above zero, as prices are.
+        parameter: What the caller calls the source, for its errors.
 
     Raises:
         FileNotFoundError: If there is no such file or data set.
@@ -58,7 +59,7 @@ def read_table(source: str | Path, *, positive: bool = False) -> Table:
             is unreadable, repeated or out of order, a column is constant, a row has the wrong
             length, or there are fewer than two arms or two rows. The message names the place.
     """
-    path = locate(source)
+    path = locate(source, parameter)
     with io.StringIO(read_text(path), newline="") as text:
         rows = list(csv.reader(text))
     while rows and not rows[-1]:
@@ -78,14 +79,14 @@ def read_table(source: str | Path, *, positive: bool = False) -> Table:
     return Table(times, names, values)
 
 
-def locate(source: str | Path) -> Path:
+def locate(source: str | Path, parameter: str) -> Path:
     """Return the file of a data set's name or of a path.
 
     Raises:
         FileNotFoundError: If there is none.
     """
     if not isinstance(source, (str, Path)):
-        reject("source", "read_table", "a path or the name of a data set", source)
+        reject(parameter, "the table", "a path or the name of a data set", source)
     if str(source) in DATASETS:
         return Path(__file__).parent / DATASETS[str(source)]
     path = Path(source).expanduser()

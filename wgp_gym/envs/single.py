@@ -16,6 +16,7 @@ from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.seeding import seed_list
 from wgp_gym.validation import check_choice
 
 __all__ = ["BanditEnv"]
@@ -104,8 +105,11 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
         Returns:
             The first observation, `(3 + d,)`, and the info.
+
+        Raises:
+            ValueError: If the seed is no int of at least 0.
         """
-        super().reset(seed=None if seed is None else int(seed))  # numpy integers are welcome
+        super().reset(seed=seed_list(seed, 1)[0])
         del options
         self._dynamics.reset([self.np_random])
         return self._dynamics.observation()[0], self._info()

@@ -140,7 +140,7 @@ def stock_task(
         ValueError: If the table or a parameter is faulty; see `read_table` and `TableTask`.
     """
     check_choice("reward", reward, "the stock task", STOCK_REWARDS)
-    table = read_table(prices, positive=True)
+    table = read_table(prices, positive=True, parameter="prices")
     rewards = np.diff(table.values, axis=0) / table.values[:-1]
     if reward != "return":
         rewards = table.values
@@ -193,7 +193,7 @@ def table_task(
     """
     check_choice("reward", reward, "the table task", ("value", "complement"))
     check_choice("kernel", kernel, "the table task", KERNELS)
-    data = read_table(table)
+    data = read_table(table, parameter="table")
     rewards = data.values if reward == "value" else 1 - data.values
     if kernel == "empirical":
         matrix = empirical_kernel(rewards)[0]

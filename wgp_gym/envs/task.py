@@ -46,8 +46,8 @@ class Task(ABC):
     ) -> None:
         owner = type(self).__name__
         self.kernel = kernel
-        self.domain = domain
-        domain.setflags(write=False)  # learners are handed this very array
+        self.domain = domain.copy()
+        self.domain.setflags(write=False)  # learners are handed this very array
         self.path = path
         self.noise_std = check_float("noise_std", noise_std, owner, 0)
         self.norm_bound = norm_bound

@@ -19,6 +19,7 @@ from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.seeding import seed_list
 from wgp_gym.validation import check_choice, check_int
 
 __all__ = ["BanditVectorEnv"]
@@ -91,29 +92,20 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
             The first observations, `(B, 3 + d)`, and the infos.
 
         Raises:
-            ValueError: If there is not one seed for each sub-environment.
+            ValueError: If there is not one seed, an int of at least 0, for each sub-environment.
         """
         del options
         self._seed(seed)
         return self._reset()
 
     def _seed(self, seed: int | Sequence[int | None] | None) -> None:
-        seeds = self._seeds(seed)
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"There must be {self.num_envs} seeds. Got {len(seeds)} instead.")
+        seeds = seed_list(seed, self.num_envs, gaps=True)
         if not self._generators:
             self._generators = [seeding.np_random(one)[0] for one in seeds]
             return
         for i, one in enumerate(seeds):
             if one is not None:
                 self._generators[i] = seeding.np_random(one)[0]
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, (int, np.integer)):
-            return [int(seed) + i for i in range(self.num_envs)]
-        return [None if one is None else int(one) for one in seed]
 
     def _reset(self) -> Batch:
         self._dynamics.reset(self._generators)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import platform
 from collections.abc import Iterable
@@ -31,7 +32,16 @@ from wgp_gym.kernels import Array
 __all__ = ["Collected", "collect", "load_curves", "summary_rows", "table", "write_files"]
 
 REFERENCE = "wgp-ucb"
-PACKAGES = ("wgp-gym", "gymnasium", "numpy", "scipy", "numba", "joblib", "matplotlib")
+PACKAGES = (
+    "wgp-gym",
+    "gymnasium",
+    "numpy",
+    "scipy",
+    "numba",
+    "joblib",
+    "threadpoolctl",
+    "matplotlib",
+)
 
 Key = tuple[Panel, Setting, str]
 Collected = dict[Key, UnitResult]
@@ -97,7 +107,8 @@ def table(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         label = f"{row['panel']:8}{row['variation_budget']:9}{row['regularization']!s:8}"
         mark = "*" if row["lowest_mean"] else " "
-        cell = f"{row['mean_final_regret']:.0f} ± {row['standard_error']:.0f}{mark}"
+        error = "" if math.isnan(row["standard_error"]) else f" ± {row['standard_error']:.1f}"
+        cell = f"{row['mean_final_regret']:.0f}{error}{mark}"
         lines.setdefault(label, []).append(f"{cell:>14}")
     head = f"{'panel':8}{'B_T':9}{'lambda':8}"
     head += "".join(f"{AGENTS[agent].title + ' ':>14}" for agent in COMPETITORS)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.base import Agent
 from wgp_gym.kernels import Array
+from wgp_gym.seeding import seed_list
 
 __all__ = ["RECORDED", "Rollout", "rollout"]
 
@@ -86,7 +87,7 @@ def rollout(
     return Rollout(
         agent=type(agent).__name__,
         environment=env.spec.id if env.spec else type(env.unwrapped).__name__,
-        seeds=episode_seeds(seed, agent.num_learners),
+        seeds=seed_list(seed, agent.num_learners),
         norm_bounds=np.atleast_1d(np.asarray(agent.problem.norm_bound, float)),
         variation_budgets=np.atleast_1d(np.asarray(agent.problem.variation_budget, float)),
         steps={
@@ -100,12 +101,3 @@ def room(value: Any, horizon: int) -> NDArray[Any]:
     """Return an array with room for one such value at every step, step first."""
     first = np.asarray(value)
     return np.empty((horizon, *first.shape), first.dtype)
-
-
-def episode_seeds(seed: int | Sequence[int] | None, batch: int) -> list[int | None]:
-    """Return the seed of each run."""
-    if seed is None:
-        return [None] * batch
-    if isinstance(seed, (int, np.integer)):
-        return [int(seed) + i for i in range(batch)]
-    return [int(one) for one in seed]

@@ -16,7 +16,7 @@ class Estimate(NamedTuple):
 
     Attributes:
         mean: The mean, a float or along the first axis of what was given.
-        standard_error: The sample standard deviation over the root of the number of runs; 0
+        standard_error: The sample standard deviation over the root of the number of runs; NaN
             for a single run, which tells nothing of the spread.
     """
 
@@ -27,7 +27,7 @@ class Estimate(NamedTuple):
 def estimate(values: Array) -> Estimate:
     """Return mean and standard error over the first axis, `(runs, ...)`."""
     runs = len(values)
-    spread = values.std(axis=0, ddof=1) if runs > 1 else np.zeros(values.shape[1:])
+    spread = values.std(axis=0, ddof=1) if runs > 1 else np.full(values.shape[1:], np.nan)
     return Estimate(values.mean(axis=0), spread / np.sqrt(runs))
 
 

@@ -47,6 +47,11 @@ class Path:
         """The knot after each position, `(U,)`; the last knot has none and stands for itself."""
         return np.minimum(self.left + 1, self.num_knots - 1)
 
+    @cached_property
+    def rests(self) -> bool:
+        """Whether every position is a knot, and every step goes from one to the next."""
+        return not self.weight.any()
+
     def along(self, functions: Functions) -> Functions:
         """Return the functions at every position, U of them."""
 
@@ -55,7 +60,7 @@ class Path:
             mixed: Array = (1 - w) * knots[self.left] + w * knots[self.right]
             return mixed
 
-        if not self.weight.any():
+        if self.rests:
             return functions[self.left]
         return replace(
             functions,
@@ -72,7 +77,7 @@ class Path:
     def norms(self, functions: Functions) -> Array:
         """Return ||f||, the exact RKHS norm at every position, `(U,)`."""
         squares = functions.squared_norms()
-        if not self.weight.any():  # every position is a knot
+        if self.rests:
             return np.sqrt(squares)[self.left]
         cross = np.append(functions[:-1].inner(functions[1:]), 0.0)
         w = self.weight
@@ -98,7 +103,7 @@ class Path:
         """
         base, near, far = self.steps
         squares = np.append(differences.squared_norms(), 0.0)
-        if not self.weight.any():  # every step goes from a knot to the next
+        if self.rests:
             return np.concatenate([[0.0], np.sqrt(squares[base])])
         cross = np.append(differences[:-1].inner(differences[1:]), 0.0)
         square = near**2 * squares[base] + far**2 * squares[np.minimum(base + 1, len(squares) - 1)]

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command's parser."""
+    positive, natural = partial(whole_number, 1), partial(whole_number, 0)
     root = argparse.ArgumentParser(prog="wgp-gym", description=__doc__)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list the environments and the agents")
@@ -57,25 +59,15 @@ def parser() -> argparse.ArgumentParser:
     return root
 
 
-def positive(text: str) -> int:
-    """Return a whole number of at least 1.
+def whole_number(low: int, text: str) -> int:
+    """Return a whole number of at least `low`.
 
     Raises:
         argparse.ArgumentTypeError: If the text is none.
     """
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    return int(text)
-
-
-def natural(text: str) -> int:
-    """Return a whole number of at least 0.
-
-    Raises:
-        argparse.ArgumentTypeError: If the text is none.
-    """
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
+    if not text.isdecimal() or int(text) < low:
+        rule = f"must be a whole number of at least {low}"
+        raise argparse.ArgumentTypeError(f"{rule}, not {text!r}")
     return int(text)
 
 

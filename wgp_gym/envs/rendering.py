@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.kernels import Array
+from wgp_gym.validation import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from wgp_gym.envs.dynamics import Dynamics
 
-__all__ = ["RENDER_MODES", "View", "render", "view"]
+__all__ = ["RENDER_MODES", "View", "checked_mode", "render", "view"]
 
 RENDER_MODES = ("rgb_array", "ansi")
 TEXT_WIDTH, TEXT_HEIGHT = 80, 12
@@ -51,6 +52,15 @@ class View:
     played: Array
     paid: Array
     cumulative_regret: float
+
+
+def checked_mode(mode: str | None, owner: str) -> str | None:
+    """Return a render mode; None stays None.
+
+    Raises:
+        ValueError: If there is no such mode.
+    """
+    return None if mode is None else check_choice("render_mode", mode, owner, RENDER_MODES)
 
 
 def view(dynamics: Dynamics, i: int) -> View:

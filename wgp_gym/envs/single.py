@@ -17,7 +17,6 @@ from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
-from wgp_gym.validation import check_choice
 
 __all__ = ["BanditEnv"]
 
@@ -82,9 +81,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
         self, task: str | Task, *, render_mode: str | None = None, **parameters: Any
     ) -> None:
         self.task = make_task(task, **parameters)
-        if render_mode is not None:
-            check_choice("render_mode", render_mode, "BanditEnv", rendering.RENDER_MODES)
-        self.render_mode = render_mode
+        self.render_mode = rendering.checked_mode(render_mode, "BanditEnv")
         self.observation_space: spaces.Space[NDArray[np.float32]] = observation_space(self.task)
         self.action_space = action_space(self.task)
         self._dynamics = Dynamics(self.task, 1, record=render_mode is not None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from wgp_gym import paths
@@ -111,8 +109,4 @@ def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths
         return paths.jumps(horizon, steps)
     if change_points is not None:
         raise ValueError(f"The path {name!r} has no change points; {change_points!r} were given.")
-    make: dict[str, Callable[[], paths.Path]] = {
-        "straight_lines": lambda: paths.straight_lines(horizon),
-        "constant": lambda: paths.jumps(horizon, []),
-    }
-    return make[name]()
+    return paths.jumps(horizon, []) if name == "constant" else paths.straight_lines(horizon)

@@ -50,20 +50,13 @@ class Task(ABC):
         self.domain.setflags(write=False)  # learners are handed this very array
         self.path = path
         self.noise_std = check_float("noise_std", noise_std, owner, 0)
-        self.norm_bound = norm_bound
-        self.variation_budget = variation_budget
-        if norm_bound is not None:
-            self.norm_bound = check_float("norm_bound", norm_bound, owner, 0)
-        if variation_budget is not None:
-            budget = check_float("variation_budget", variation_budget, owner, 0)
-            self.variation_budget = budget
-            self._check_changes(budget, owner)
+        self.norm_bound = optional_bound("norm_bound", norm_bound, owner)
+        self.variation_budget = optional_bound("variation_budget", variation_budget, owner)
+        if self.variation_budget and len(path.left) == 1:
+            rule = "None or 0 for a task that never changes"
+            reject("variation_budget", owner, rule, self.variation_budget)
         self.continuous = check_bool("continuous", continuous, owner)
         self.arm_names = arm_names
-
-    def _check_changes(self, budget: float, owner: str) -> None:
-        if budget > 0 and len(self.path.left) == 1:
-            reject("variation_budget", owner, "None or 0 for a task that never changes", budget)
 
     @property
     def horizon(self) -> int:
@@ -85,3 +78,12 @@ class Task(ABC):
             variation_budget=self.variation_budget,
             continuous=self.continuous,
         )
+
+
+def optional_bound(name: str, value: float | None, owner: str) -> float | None:
+    """Return a bound of at least 0 as a float; None stays None.
+
+    Raises:
+        ValueError: If it is below 0 or no finite number.
+    """
+    return None if value is None else check_float(name, value, owner, 0)

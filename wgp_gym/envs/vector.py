@@ -20,7 +20,7 @@ from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
-from wgp_gym.validation import check_choice, check_int
+from wgp_gym.validation import check_int
 
 __all__ = ["BanditVectorEnv"]
 
@@ -60,9 +60,7 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
     ) -> None:
         self.num_envs = check_int("num_envs", num_envs, "BanditVectorEnv", 1)
         self.task = make_task(task, **parameters)
-        if render_mode is not None:
-            check_choice("render_mode", render_mode, "BanditVectorEnv", rendering.RENDER_MODES)
-        self.render_mode = render_mode
+        self.render_mode = rendering.checked_mode(render_mode, "BanditVectorEnv")
         self.single_observation_space = observation_space(self.task)
         self.single_action_space = action_space(self.task)
         self.observation_space = batch_space(self.single_observation_space, num_envs)

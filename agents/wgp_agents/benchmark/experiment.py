@@ -46,6 +46,11 @@ class Setting:
     variation_budget: str
     regularization: float | None = None
 
+    @property
+    def regularization_name(self) -> float | str:
+        """How lambda is written in files and tables."""
+        return "R^2" if self.regularization is None else self.regularization
+
 
 SETTINGS = tuple(
     Setting(budget, regularization)
@@ -147,14 +152,18 @@ def run_seeds(root_seed: int, panel: str, run: int) -> tuple[int, int]:
     return int(state[0]), int(state[1])
 
 
+def env_kwargs(horizon: int | None) -> dict[str, Any]:
+    """Return what an environment is made with; None leaves it its own horizon."""
+    return {} if horizon is None else {"horizon": horizon}
+
+
 def run_unit(unit: Unit) -> UnitResult:
     """Play the runs of a unit in one batch."""
-    kwargs: dict[str, Any] = {} if unit.horizon is None else {"horizon": unit.horizon}
     env = gymnasium.make_vec(
         unit.panel.environment,
         num_envs=len(unit.runs),
         vectorization_mode="vector_entry_point",
-        **kwargs,
+        **env_kwargs(unit.horizon),
     )
     parameters: dict[str, Any] = {"regularization": unit.setting.regularization}
     if unit.agent not in UNTUNED:
@@ -178,8 +187,7 @@ def check_horizon(horizon: int | None) -> None:
         ValueError: If one cannot.
     """
     for panel in PANELS:
-        kwargs: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
-        gymnasium.make(panel.environment, **kwargs).close()
+        gymnasium.make(panel.environment, **env_kwargs(horizon)).close()
 
 
 def run(work: list[Unit], jobs: int) -> list[UnitResult]:

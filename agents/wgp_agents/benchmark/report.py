@@ -87,7 +87,7 @@ def summary_rows(collected: Collected) -> list[dict[str, Any]]:
                 "panel": panel.name,
                 "in_figure": setting == panel.setting,
                 "variation_budget": setting.variation_budget,
-                "regularization": setting.regularization or "R^2",
+                "regularization": setting.regularization_name,
                 "agent": agent,
                 "runs": len(regrets),
                 "mean_final_regret": float(final.mean),
@@ -145,7 +145,7 @@ def run_rows(collected: Collected) -> list[dict[str, Any]]:
         {
             "panel": panel.name,
             "variation_budget": setting.variation_budget,
-            "regularization": setting.regularization or "R^2",
+            "regularization": setting.regularization_name,
             "agent": agent,
             "run": run,
             "env_seed": int(result.seeds[run, 0]),
@@ -161,8 +161,7 @@ def run_rows(collected: Collected) -> list[dict[str, Any]]:
 
 def curve_name(panel: Panel, setting: Setting, agent: str) -> str:
     """Return where an agent's curves stand in curves.npz: "panel/B_T/lambda/agent"."""
-    regularization = setting.regularization or "R^2"
-    return f"{panel.name}/{setting.variation_budget}/{regularization}/{agent}"
+    return f"{panel.name}/{setting.variation_budget}/{setting.regularization_name}/{agent}"
 
 
 def curve_arrays(collected: Collected) -> dict[str, NDArray[np.float32]]:

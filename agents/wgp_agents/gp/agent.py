@@ -86,9 +86,9 @@ class GPAgent(Agent):
             reject("continuous", "the environment of a GP agent", "False: it plays a grid", True)
         batch, owner = self.num_learners, type(self).__name__
         self.width_form = width_form
-        self._given_norm_bound = norm_bound
         if norm_bound is not None:
-            per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
+            norm_bound = per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
+        self._given_norm_bound = norm_bound
         if noise_scale is None:
             noise_scale = self.problem.noise_scale
         self.noise_scale = per_learner(

@@ -83,8 +83,11 @@ class Forgetting:
         Raises:
             ValueError: If one is out of its range, or there is not one for each learner.
         """
-        if self.given is not None:
-            self._checked_given(owner, batch)
+        given = self.given
+        if given is not None and self.parameter == "discount":
+            per_learner(owner, "discount", given, batch, 0.0, 1.0, "right")
+        elif given is not None:
+            per_learner(owner, self.parameter, given, batch, 1, math.inf, whole=True)
         budget, gain = self.variation_budget, self.information_gain
         if isinstance(budget, str) and budget not in ("known", "unknown"):
             rule = "'known', 'unknown' or a number in [0, inf)"
@@ -94,19 +97,14 @@ class Forgetting:
         if gain is not None:
             per_learner(owner, "information_gain", gain, batch, 0.0, math.inf, "neither")
 
-    def _checked_given(self, owner: str, batch: int) -> Array:
-        if self.parameter == "discount":
-            return per_learner(owner, "discount", self.given, batch, 0.0, 1.0, "right")
-        return per_learner(owner, self.parameter, self.given, batch, 1, math.inf, whole=True)
-
     def __call__(self, problem: BanditProblem, batch: int) -> Array:
-        """Return the parameter on the problem at hand, `(B,)`.
+        """Return the parameter on the problem at hand, `(B,)`; `check` has seen it before.
 
         Raises:
             RuntimeError: If the known budget is asked for before an episode is drawn.
         """
         if self.given is not None:
-            return self._checked_given("the agent", batch)
+            return np.broadcast_to(np.asarray(self.given, float), batch)
         rate = self.rate(problem, batch)
         return 1 - rate if self.parameter == "discount" else memory_length(rate, problem.horizon)
 

@@ -1,5 +1,6 @@
-"""What the environment tests share: every registered id, its variants, and a way to make one."""
+"""What the tests share: every registered id, its variants, a way to make one, and who fits it."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,9 @@ import gymnasium
 import pytest
 
 import wgp_gym  # noqa: F401  (registers the ids)
+from wgp_agents.registry import AGENTS
 from wgp_gym.envs import BanditEnv, SyntheticTask
+from wgp_gym.kernels import Empirical
 from wgp_gym.registration import ENVIRONMENTS
 
 Variant = tuple[str, dict[str, Any]]
@@ -58,3 +61,22 @@ def environment_id(request: pytest.FixtureRequest) -> str:
 def make_env() -> Callable[..., BanditEnv]:
     """Make the environment of an id without Gymnasium's wrappers."""
     return bare
+
+
+@functools.cache
+def fits(name: str, env_id: str) -> bool:
+    """Tell whether an agent can play a task: a given covariance has no Fourier features."""
+    fourier = dict(AGENTS[name].preset).get("features") in ("quadrature", "random")
+    return not (fourier and isinstance(bare(env_id).problem.kernel, Empirical))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the pairs of an agent's `name` and an `env_id` that do not fit together."""
+
+    def _kept(item: pytest.Item) -> bool:
+        callspec = getattr(item, "callspec", None)
+        params = {} if callspec is None else callspec.params
+        name, env_id = params.get("name"), params.get("env_id")
+        return name not in AGENTS or env_id is None or fits(name, env_id)
+
+    items[:] = [item for item in items if _kept(item)]

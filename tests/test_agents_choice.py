@@ -74,7 +74,9 @@ def test_knowing_nothing_every_arm_is_as_good(name: str, kernel: Any, norm_bound
     assert 1e-3 < stats.chisquare(counts).pvalue < 1 - 1e-3
 
 
-@pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
+# Not 'qff-wgp-ucb': at this lengthscale, T = 500, its 63 nodes make a kernel that is wrong by up to
+# 0.0019 far from the diagonal, so that a play does reach the far arms (see test_agents_features).
+@pytest.mark.parametrize("name", [name for name in GAUSSIAN_PROCESSES if name != "qff-wgp-ucb"])
 def test_what_a_play_does_not_reach_stays_as_good_as_before(name: str) -> None:
     # One play of arm 0: sigma^2 = 1 - k^2 / (1 + lambda), so that the far arms are still equal,
     # though a large beta enlarges whatever a feature map may lack.

@@ -99,7 +99,8 @@ def test_posterior(m: int, n: int) -> None:
     R = upper(A + 0.1 * np.eye(m))
     mean, variance = np.full((2, n), math.nan)
     z, residual = np.asarray(np.linalg.solve(R.T, b), float), np.arange(n, dtype=float)
-    compiled.posterior(R, m, z, phi, 0.1, residual, mean, variance)
+    none, nothing = np.empty((0, 0)), np.empty(0)
+    compiled.posterior(R, m, z, phi, 0.1, residual, mean, variance, none, nothing)
     expected = posterior(A, b, phi, 0.1)
     np.testing.assert_allclose([mean, variance - residual], expected, atol=1e-12)
 
@@ -187,6 +188,7 @@ def discount_arrays(batch: int, m: int, n: int, seed: int) -> DiscountArrays:
         mean=rng.standard_normal((batch, n)),
         variance=rng.standard_normal((batch, n)),
         gain=rng.standard_normal(batch),
+        tight=rng.standard_normal((batch, n)),
     )
 
 
@@ -198,7 +200,8 @@ def test_discount_update_fades_and_adds_for_those_who_learn() -> None:
     rng = np.random.default_rng(4)
     arms, rewards = rng.integers(12, size=(steps, 4)), rng.standard_normal((steps, 4))
     for t in range(steps):
-        compiled.discount_update(arms[t], rewards[t], active, discount, basis, state)
+        x = phi.T[arms[t]]
+        compiled.discount_update(1.0, x, rewards[t], active, discount, basis, state)
     for i in range(3):
         w, x = discount[i] ** np.arange(steps - 1, -1, -1.0), phi[:, arms[:, i]]
         fade = discount[i] ** steps
@@ -228,6 +231,10 @@ def test_posteriors(implementation: ModuleType, m: int, n: int) -> None:
         mean, variance = posterior(A, state.target[i, used], phi[used], ridge[i])
         np.testing.assert_allclose(state.mean[i], mean, rtol=1e-11, atol=1e-9)
         np.testing.assert_allclose(state.variance[i], variance + basis.residual[i], atol=1e-11)
+        x = np.linalg.solve(A + ridge[i] * np.eye(len(A)), phi[used])  # V^{-1} phi
+        middle = A2 + ridge[i] * np.eye(len(A))
+        tight = ridge[i] * np.einsum("ia,ij,ja->a", x, middle, x)
+        np.testing.assert_allclose(state.tight[i], tight + basis.residual[i], atol=1e-11)
         assert state.gain[i] == pytest.approx(log_det(A2, ridge[i]) / 2, abs=1e-9)
     for array, same in zip(state[3:], start[3:], strict=True):
         np.testing.assert_array_equal(array[1], same[1])

@@ -12,7 +12,14 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "stable_baselines3", "matplotlib", "numba", "sklearn", "joblib", "wgp_agents")
 
 # Lower layers first: a module imports from its own layer and from those below it.
-LAYERS = ["wgp_gym", "wgp_agents", "wgp_agents.benchmark", "wgp_agents.cli", "scripts"]
+LAYERS = [
+    "wgp_gym",
+    "wgp_agents",
+    "wgp_agents.benchmark",
+    "wgp_agents.verify",
+    "wgp_agents.cli",
+    "scripts",
+]
 THIRD_PARTIES = {
     "wgp_gym": {"numpy", "scipy", "gymnasium", "matplotlib"},
     "wgp_agents": {

@@ -1,30 +1,44 @@
-"""Finite feature maps of a kernel."""
+"""Finite feature maps of a kernel on a set of points, and beyond them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from wgp_gym.kernels import Array, Kernel
 
-__all__ = ["Features", "exact_features"]
+__all__ = ["FeatureMap", "Features", "exact_features", "extend"]
+
+
+class FeatureMap(Protocol):
+    """A map phi of points, whose kernel is phi(x)^T phi(y)."""
+
+    def __call__(self, X: Array) -> Array:
+        """Return phi of the points `X` `(n, d)`, `(n, M)`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """A feature map on a finite domain, whose first columns are a coarser map of their own.
+    """A feature map on given points, whose first columns are a coarser map of their own.
 
     Attributes:
         table: Row i is phi(x_i), `(n, m)`.
         residuals: The largest k(x, x) - sum of the first j squared features, at index j,
             `(m + 1,)`.
         prior: k(x, x), `(n,)`.
+        pivots: The point at which each column was made, `(m,)`: there the features before and
+            with it are exact, and the later ones vanish.
     """
 
     table: Array
     residuals: Array
     prior: Array
+    pivots: NDArray[np.intp]
 
     def rank(self, tolerance: float) -> int:
         """Return how many columns leave a residual of at most `tolerance`."""
@@ -33,8 +47,13 @@ class Features:
         return int(np.clip(enough[0], 1, most)) if enough.size else most
 
 
-def exact_features(kernel: Kernel, domain: Array, tolerance: float = 1e-10) -> Features:
-    """Return Phi with Phi Phi^T = K on a finite domain, by a pivoted Cholesky factorisation.
+def exact_features(
+    source: Kernel | FeatureMap,
+    points: Array,
+    tolerance: float = 1e-10,
+    max_features: int | None = None,
+) -> Features:
+    """Return Phi with Phi Phi^T = K on given points, by a pivoted Cholesky factorisation.
 
     The kernel matrix of a smooth kernel is numerically singular (the paper's has condition
     8e19), so a plain Cholesky factorisation fails; the pivoted one stops where nothing is left.
@@ -42,26 +61,76 @@ def exact_features(kernel: Kernel, domain: Array, tolerance: float = 1e-10) -> F
     their factorisation accurate. K is never stored: one column at a time is evaluated.
 
     Args:
-        kernel: The kernel.
-        domain: Points, `(n, d)`.
+        source: The kernel; or a feature map, whose kernel is meant: what comes back then has as
+            few columns as that kernel needs on these points.
+        points: Points, `(n, d)`.
         tolerance: Stop once every k(x, x) - phi(x)^T phi(x) is at most this.
+        max_features: Stop at this many columns in any case.
 
     Source: Harbrecht, Peters, Schneider. On the low-rank approximation by the pivoted Cholesky
         decomposition. Applied Numerical Mathematics 62, 2012, Algorithm 1.
     """
-    prior = kernel.diagonal(domain)
+    prior, column_of = columns_of(source, points)
+    most = len(points) if max_features is None else min(len(points), max_features)
     residual = prior.copy()
     columns: list[Array] = []
+    pivots: list[int] = []
     residuals = [float(residual.max())]
-    while len(columns) < len(domain) and residuals[-1] > tolerance:
+    while len(columns) < most and residuals[-1] > tolerance:
         pivot = int(residual.argmax())
-        column = kernel(domain, domain[pivot : pivot + 1])[:, 0]
+        column = column_of(pivot)
         for earlier in columns:
             column = column - earlier[pivot] * earlier
         column = column / np.sqrt(residual[pivot])
         residual = np.maximum(residual - column**2, 0.0)
         residual[pivot] = 0.0
         columns.append(column)
+        pivots.append(pivot)
         residuals.append(float(residual.max()))
-    table = np.stack(columns, axis=1) if columns else np.zeros((len(domain), 1))
-    return Features(table, np.array(residuals), prior)
+    table = np.stack(columns, axis=1) if columns else np.zeros((len(points), 1))
+    return Features(table, np.array(residuals), prior, np.array(pivots or [0]))
+
+
+def columns_of(source: Kernel | FeatureMap, points: Array) -> tuple[Array, Callable[[int], Array]]:
+    """Return the diagonal `(n,)` of the kernel matrix, and a function for one column of it."""
+    if isinstance(source, Kernel):
+        return source.diagonal(points), lambda j: source(points, points[j : j + 1])[:, 0]
+    table = source(points)
+    return np.sum(table**2, axis=1), lambda j: table @ table[j]
+
+
+def extend(
+    features: Features, source: Kernel | FeatureMap, points: Array
+) -> Callable[[Array], tuple[Array, Array]]:
+    """Return a function that continues the features to any point of the box.
+
+    With the pivots P and L = Phi(P), lower triangular, phi(x) = L^{-1} k(P, x) is the Nystrom
+    approximation: k(x, x) - phi(x)^T phi(x) >= 0 everywhere, and 0 at the pivots.
+
+    Args:
+        features: The features on `points`.
+        source: What they were made from.
+        points: The points that they were made on, `(n, d)`.
+
+    Returns:
+        From points `(q, d)` to phi `(q, m)`, and k(x, x) `(q,)`.
+
+    Source: Williams, Seeger. Using the Nystrom method to speed up kernel machines. NIPS 2000.
+    """
+    pivots, L = points[features.pivots], features.table[features.pivots]
+    if isinstance(source, Kernel):
+        kernel = source
+
+        def _from_kernel(X: Array) -> tuple[Array, Array]:
+            solved: Array = solve_triangular(L, kernel(pivots, X), lower=True, check_finite=False)
+            return solved.T, kernel.diagonal(X)
+
+        return _from_kernel
+    feature_map = source
+    projection = solve_triangular(L, feature_map(pivots), lower=True)
+
+    def _from_map(X: Array) -> tuple[Array, Array]:
+        table = feature_map(X)
+        return table @ projection.T, np.sum(table**2, axis=1)
+
+    return _from_map

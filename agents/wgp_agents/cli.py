@@ -13,6 +13,7 @@ from typing import Any
 
 __all__ = ["main"]
 
+UNEXPECTED = 1
 WRONG_REQUEST = 2
 INTERRUPTED = 130  # what a shell expects of a command that was interrupted
 
@@ -24,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after `wgp-gym`; None takes them from the command line.
 
     Returns:
-        The exit code: 0, 2 for a request that cannot be met, or 130 after an interrupt.
+        The exit code: 0; 1 if a statement came out otherwise than documented; 2 for a request
+        that cannot be met; 130 after an interrupt.
     """
     options = parser().parse_args(arguments)
     try:
@@ -56,6 +58,18 @@ def parser() -> argparse.ArgumentParser:
     figure.add_argument("--root-seed", type=natural, default=2022, help="all seeds follow from it")
     figure.add_argument("--horizon", type=positive, help="steps of each run, for a quick look")
     figure.set_defaults(run=reproduce)
+    theory = commands.add_parser(
+        "verify",
+        help="check every statement of the paper on real instances",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    theory.add_argument("--quick", action="store_true", help="fewer runs, shorter horizons")
+    theory.add_argument(
+        "--out", type=Path, default=Path("results/verify"), help="folder of the results"
+    )
+    theory.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
+    theory.add_argument("--seed", type=natural, default=2022, help="all randomness follows from it")
+    theory.set_defaults(run=verify)
     return root
 
 
@@ -127,3 +141,30 @@ def reproduce(options: argparse.Namespace) -> int:
         "curves.npz, manifest.json"
     )
     return 0
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Check the paper's statements, print them, and write their files; return the exit code."""
+    from wgp_agents.verify import plots
+    from wgp_agents.verify import run as checks
+
+    started = time.perf_counter()
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"wgp-gym verify: error: {error}", file=sys.stderr)
+        return WRONG_REQUEST
+    manifest: dict[str, Any] = {"command": "verify", "quick": options.quick, "seed": options.seed}
+    done: dict[int, Any] = {}
+    for place, findings in checks.run(options.quick, options.seed, options.jobs):
+        done[place] = findings
+        rows = [row for i in sorted(done) for row in done[i].rows]
+        curves = [curve for i in sorted(done) for curve in done[i].curves]
+        manifest["checks"] = f"{len(done)} of {len(checks.CHECKS)}"
+        manifest["seconds"] = round(time.perf_counter() - started, 2)
+        checks.write_files(rows, curves, manifest, options.out)
+    plots.draw_page(plots.load_curves(options.out / "curves.csv"), options.out / "verify.png")
+    print(checks.table(rows))
+    print(f"\n{len(rows)} rows: {checks.summary(rows)}.")
+    print(f"Written to {options.out}: statements.csv, curves.csv, verify.png, manifest.json")
+    return 0 if all(row.expected for row in rows) else UNEXPECTED

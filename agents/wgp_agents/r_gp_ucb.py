@@ -33,7 +33,7 @@ class RGPUCB(GPAgent):
         *,
         restart_period: Any = None,
         variation_budget: Any = "unknown",
-        information_gain: Any = None,
+        information_gain: Any = "order",
         **common: Unpack[GPParameters],
     ) -> None:
         forgetting = Forgetting(

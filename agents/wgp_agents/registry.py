@@ -21,16 +21,25 @@ class AgentEntry:
         entry_point: Its class, as "module:Class".
         title: How it is written in figures and tables.
         summary: One line that says what it is.
+        preset: Parameters that it takes unless others are given.
     """
 
     name: str
     entry_point: str
     title: str
     summary: str
+    preset: tuple[tuple[str, Any], ...] = ()
 
 
-_TABLE = (
+_TABLE: tuple[tuple[Any, ...], ...] = (
     ("wgp-ucb", "wgp_agents.wgp_ucb:WGPUCB", "WGP-UCB", "weights that favour recent data"),
+    (
+        "qff-wgp-ucb",
+        "wgp_agents.wgp_ucb:WGPUCB",
+        "QFF-WGP-UCB",
+        "WGP-UCB on quadrature Fourier features",
+        (("features", "quadrature"),),
+    ),
     ("igp-ucb", "wgp_agents.igp_ucb:IGPUCB", "IGP-UCB", "all data alike: the stationary learner"),
     ("r-gp-ucb", "wgp_agents.r_gp_ucb:RGPUCB", "R-GP-UCB", "forgets everything every H steps"),
     ("sw-gp-ucb", "wgp_agents.sw_gp_ucb:SWGPUCB", "SW-GP-UCB", "looks at the last W steps"),
@@ -68,4 +77,5 @@ def make(name: str, env: Any, **parameters: Any) -> Agent:
     Raises:
         ValueError: If there is no such agent, or a parameter is out of its range.
     """
-    return agent_class(name)(env, **parameters)
+    made = agent_class(name)
+    return made(env, **{**dict(AGENTS[name].preset), **parameters})

@@ -33,7 +33,7 @@ class SWGPUCB(GPAgent):
         *,
         window: Any = None,
         variation_budget: Any = "unknown",
-        information_gain: Any = None,
+        information_gain: Any = "order",
         **common: Unpack[GPParameters],
     ) -> None:
         forgetting = Forgetting("window", window, variation_budget, information_gain)

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack
 
+import numpy as np
+
+from wgp_agents.access import problem_reader
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.memory import DiscountMemory
 from wgp_agents.gp.tuning import Forgetting
+from wgp_gym.kernels import Array
+from wgp_gym.validation import check_choice, reject
 
 __all__ = ["WGPUCB"]
 
+WIDTHS = ("standard", "tight")
+
 
 class WGPUCB(GPAgent):
-    """Weighted Gaussian Process UCB, [Deng22] Algorithm 1 with weights w_t = eta^{-t}.
+    """Weighted Gaussian Process UCB, [Deng22] Algorithm 1.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        discount: eta in (0, 1]. Default: 1 - eta = gamma^{-1/4} (B_T / T)^{1/2}, Corollary 5.
+        discount: eta in (0, 1] of the weights w_t = eta^{-t}. Default: 1 - eta =
+            gamma^{-1/4} (B_T / T)^{1/2}, Corollary 5.
+        weights: The weights themselves in place of a discount: w_1 <= w_2 <= ... positive, one
+            for each of T steps, `(T,)`, or a function of the step t = 1, 2, ...
+        width: "standard": the bound uses sigma~, Eq. (4); "tight": sigma-acute of Theorem 2,
+            never larger for increasing weights, with the same guarantee. The paper sets it
+            aside because the features are unknown; those of a finite domain are not.
         variation_budget: "known", "unknown" or B_T: see `Forgetting`.
         information_gain: gamma_T of the default: see `Forgetting`.
         **common: See `GPAgent`.
 
     Raises:
-        ValueError: If a parameter is out of its range.
+        ValueError: If a parameter is out of its range, or two of them exclude each other.
     """
 
     def __init__(
@@ -30,9 +44,47 @@ class WGPUCB(GPAgent):
         env: Any,
         *,
         discount: Any = None,
+        weights: Any = None,
+        width: str = "standard",
         variation_budget: Any = "unknown",
-        information_gain: Any = None,
+        information_gain: Any = "order",
         **common: Unpack[GPParameters],
     ) -> None:
+        owner = type(self).__name__
+        tight = check_choice("width", width, owner, WIDTHS) == "tight"
+        ratios = None
+        if weights is not None:
+            if discount is not None:
+                reject("discount", owner, "None where weights are given", discount)
+            if common.get("gain") == "greedy":
+                reject("gain", owner, "'realised' or 'bound' where weights are given", "greedy")
+            ratios = step_discounts(weights, problem_reader(env)().horizon, owner)
+            discount = 1.0
         forgetting = Forgetting("discount", discount, variation_budget, information_gain)
-        super().__init__(env, memory=DiscountMemory, forgetting=forgetting, **common)
+        memory = partial(DiscountMemory, ratios=ratios, tight=tight)
+        super().__init__(env, memory=memory, forgetting=forgetting, **common)
+
+
+def step_discounts(weights: Any, horizon: int, owner: str) -> Array:
+    """Return w_{t-1} / w_t for t = 1 ... T, `(T,)`; the first, of no effect, is 1.
+
+    Args:
+        weights: `(T,)`, or a function of t.
+        horizon: T.
+        owner: Whose weights they are, for errors.
+
+    Raises:
+        ValueError: If there is not one weight for each step, positive, finite, not decreasing.
+    """
+    rule = f"positive, finite and not decreasing, one for each of {horizon} steps"
+    given = [weights(t) for t in range(1, horizon + 1)] if callable(weights) else weights
+    try:
+        w = np.asarray(given)
+    except ValueError:  # rows of unequal length
+        reject("weights", owner, rule, weights)
+    if w.shape != (horizon,) or w.dtype.kind not in "iuf" or not (np.isfinite(w) & (w > 0)).all():
+        reject("weights", owner, rule, weights)
+    if (np.diff(w) < 0).any():
+        reject("weights", owner, rule, weights)
+    ratios: Array = np.append(1.0, w[:-1] / w[1:])
+    return ratios

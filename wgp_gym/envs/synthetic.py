@@ -30,9 +30,9 @@ class SyntheticTask(Task):
     Args:
         path: "jumps": one function until each change point, then the next ("abrupt");
             "straight_lines": from f_4 to f_5 at T/2 to f_6 at T ("slow"); "constant".
-        kernel: "se", "matern" or "linear".
+        kernel: "se", "matern", "linear" or "modified-matern" (a product over the axes).
         lengthscale: The kernel's length l > 0.
-        nu: The smoothness of "matern": 0.5, 1.5 or 2.5.
+        nu: The smoothness of "matern" and "modified-matern": 0.5, 1.5 or 2.5.
         dim: The dimension d of the decision set.
         points_per_dim: The points of D along each dimension, at least 2.
         horizon: The number of steps T.

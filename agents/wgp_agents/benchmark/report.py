@@ -8,7 +8,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +29,17 @@ from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.registry import AGENTS
 from wgp_gym.kernels import Array
 
-__all__ = ["Collected", "collect", "load_curves", "summary_rows", "table", "write_files"]
+__all__ = [
+    "Collected",
+    "collect",
+    "load_curves",
+    "summary_rows",
+    "table",
+    "versions",
+    "write_csv",
+    "write_files",
+    "write_whole",
+]
 
 REFERENCE = "wgp-ucb"
 PACKAGES = (
@@ -131,12 +141,17 @@ def write_files(
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **curve_arrays(collected))
     write_whole(folder / "curves.npz", buffer.getvalue())
-    versions = {package: version(package) for package in PACKAGES}
-    versions["python"] = platform.python_version()
     content = {"panels": [asdict(panel) for panel in PANELS], "agents": COMPETITORS}
     content["settings"] = [asdict(setting) for setting in SETTINGS]
-    text = json.dumps(manifest | content | {"versions": versions}, indent=2)
+    text = json.dumps(manifest | content | {"versions": versions()}, indent=2)
     write_whole(folder / "manifest.json", text.encode())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
+    return {package: version(package) for package in PACKAGES} | {
+        "python": platform.python_version()
+    }
 
 
 def run_rows(collected: Collected) -> list[dict[str, Any]]:
@@ -178,10 +193,10 @@ def load_curves(folder: Path, panel: Panel) -> dict[str, NDArray[np.float32]]:
         return {agent: curves[curve_name(panel, panel.setting, agent)] for agent in COMPETITORS}
 
 
-def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows of equal keys."""
+def write_csv(path: Path, rows: list[dict[str, Any]], columns: Sequence[str] | None = None) -> None:
+    """Write rows of equal keys; without a row, the columns must be named."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, columns or list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_whole(path, text.getvalue().encode())

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypedDict
+from dataclasses import replace
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
-from wgp_agents.gp.basis import Basis, make_basis
-from wgp_agents.gp.choice import upper_confidence_bound
+from wgp_agents.gp.decisions import Arms, Box, Decisions
 from wgp_agents.gp.memory import Memory
+from wgp_agents.gp.planned_gain import GAINS, computed_gain, planned_gains
+from wgp_agents.gp.posterior import Interval, Posterior
+from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.tuning import Forgetting
-from wgp_agents.gp.width import WidthForm, deng_width
+from wgp_agents.gp.width import CONFIDENCE, WidthForm, deng_width, step_delta
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
-from wgp_gym.validation import reject
+from wgp_gym.validation import check_choice, reject
 
 __all__ = ["GPAgent", "GPParameters", "Posterior"]
 
+ERROR_POINTS = 1_000
 SMALLEST_REGULARIZATION = 1e-6  # the default where there is no noise
-
-
-class Posterior(NamedTuple):
-    """A posterior on the domain: `(n,)`, or `(B, n)` for a batch.
-
-    Attributes:
-        mean: [Deng22] Eq. (3).
-        std: The square root of [Deng22] Eq. (4).
-    """
-
-    mean: Array
-    std: Array
 
 
 class GPParameters(TypedDict, total=False):
@@ -45,6 +38,9 @@ class GPParameters(TypedDict, total=False):
     norm_bound: Any
     noise_scale: Any
     confidence_width: Any
+    confidence: str
+    gain: str
+    features: str | FeatureMap
 
 
 class GPAgent(Agent):
@@ -61,18 +57,27 @@ class GPAgent(Agent):
         noise_scale: R >= 0. Default: the problem's.
         confidence_width: "theory"; a number beta >= 0; or a function of the number of
             observations so far, `(B,)`, that returns beta, a number or `(B,)`.
+        confidence: How delta is spent over time, "paper", "union" or "anytime": see
+            `step_delta`.
+        gain: The information gain in beta. "realised": that of the plays; the inequality behind
+            the bound holds for it. "greedy": that of the best plays that a greedy search finds,
+            a lower bound of the maximum in [Deng22], hence without its guarantee. "bound": an
+            upper bound of the maximum, [Deng22] Theorems 6 and 7; on a box, of its grid.
+        features: "exact"; "quadrature" or "random", Fourier features of default size; or a
+            feature map: see `feature_source`.
 
-    Numbers may be scalars or `(B,)`.
+    Numbers may be scalars or `(B,)`. On a finite domain the agent plays its points; on a box
+    (`continuous=True`) any point, found as `Box` describes.
 
     Raises:
-        ValueError: If a parameter is out of its range, or the problem has no finite domain.
+        ValueError: If a parameter is out of its range.
     """
 
     def __init__(
         self,
         env: Any,
         *,
-        memory: Callable[[Basis], Memory],
+        memory: Callable[[Decisions], Memory],
         forgetting: Forgetting | None = None,
         width_form: WidthForm = deng_width,
         regularization: Any = None,
@@ -80,10 +85,11 @@ class GPAgent(Agent):
         norm_bound: Any = None,
         noise_scale: Any = None,
         confidence_width: Any = "theory",
+        confidence: str = "paper",
+        gain: str = "realised",
+        features: str | FeatureMap = "exact",
     ) -> None:
         super().__init__(env)
-        if self.problem.continuous:
-            reject("continuous", "the environment of a GP agent", "False: it plays a grid", True)
         batch, owner = self.num_learners, type(self).__name__
         self.width_form = width_form
         if norm_bound is not None:
@@ -103,11 +109,20 @@ class GPAgent(Agent):
         self.confidence_width: Any = checked_width(owner, confidence_width, batch)
         self.norm_bound = np.zeros(batch)
         self._steps = np.zeros(batch, np.int64)
+        self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
+        self.gain = check_choice("gain", gain, owner, GAINS)
+        self._planned_gains: Array | None = None
+        self._rows = np.arange(batch)
+        source = feature_source(features, self.problem, owner)
+        space, domain = Box if self.problem.continuous else Arms, self.problem.domain
+        self._decisions: Decisions = space(source, domain, self.regularization)
+        self._memory = memory(self._decisions)
         self.forgetting = forgetting
         if forgetting is not None:
             forgetting.check(owner, batch)
-        kernel, domain = self.problem.kernel, self.problem.domain
-        self._memory = memory(make_basis(kernel, domain, self.regularization))
+            if forgetting.gain_is_computed:
+                gains = computed_gain(self._decisions.basis, self.problem.horizon)
+                self.forgetting = replace(forgetting, information_gain=gains)
 
     def _restart(self, mask: Mask) -> None:
         given = self._given_norm_bound
@@ -124,17 +139,18 @@ class GPAgent(Agent):
             self.norm_bound[mask] = np.broadcast_to(bound, self.num_learners)[mask]
         self._memory.restart(mask, forgetting)
         self._steps[mask] = 0
+        if self.gain != "realised":
+            self._planned_gains = planned_gains(
+                self.gain, self._memory, self._decisions.basis, self.problem
+            )
 
     def _widths(self) -> Array:
         """Return beta of every learner, `(B,)`."""
         if isinstance(self.confidence_width, str):
-            return self.width_form(
-                self.norm_bound,
-                self.noise_scale,
-                self.regularization,
-                self.delta,
-                self._memory.gain,
-            )
+            horizon = self.problem.horizon
+            delta = step_delta(self.confidence, self.delta, self._steps, horizon)
+            bound, scale = self.norm_bound, self.noise_scale
+            return self.width_form(bound, scale, self.regularization, delta, self._gains())
         if callable(self.confidence_width):
             owner, given = type(self).__name__, self.confidence_width(self._steps.copy())
             return per_learner(
@@ -143,12 +159,17 @@ class GPAgent(Agent):
         widths: Array = self.confidence_width
         return widths
 
-    def _choose(self, uniform: UniformStreams) -> NDArray[np.int64]:
+    def _gains(self) -> Array:
+        """Return the information gain that beta takes, `(B,)`."""
+        if self._planned_gains is None:
+            return self._memory.gain
+        held = np.minimum(self._memory.held, self._planned_gains.shape[1] - 1)
+        gains: Array = self._planned_gains[self._rows, held]
+        return gains
+
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         """Maximise the upper confidence bound, [Deng22] Algorithm 1 line 3."""
-        chosen = np.empty(self.num_learners, np.int64)
-        mean, variance = self._memory.mean, self._memory.variance
-        upper_confidence_bound(mean, variance, self._widths(), uniform.draw(), chosen)
-        return chosen
+        return self._decisions.choose(self._memory, self._widths(), uniform)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         self._memory.update(actions, rewards, active)
@@ -161,8 +182,46 @@ class GPAgent(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        mean, std = self._memory.mean.copy(), np.sqrt(self._memory.variance)
+        mean, variance, _ = self._decisions.posterior(self._memory, self.problem.domain)
+        std = np.sqrt(variance)
         return Posterior(mean, std) if self.batched else Posterior(mean[0], std[0])
+
+    def beta(self) -> Any:
+        """Return the confidence width of the next choice, a float or `(B,)`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        widths = self._widths()
+        return widths.copy() if self.batched else float(widths[0])
+
+    def confidence_interval(self) -> Interval:
+        """Return mean -+ beta * std on the domain, with the std that the bound uses.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        mean, _, spread = self._decisions.posterior(self._memory, self.problem.domain)
+        half = self._widths()[:, None] * np.sqrt(spread)
+        lower, upper = mean - half, mean + half
+        return Interval(lower, upper) if self.batched else Interval(lower[0], upper[0])
+
+    def feature_error(self) -> Any:
+        """Return the largest |k(x, y) - phi(x)^T phi(y)| on the domain, a float or `(B,)`.
+
+        Of a domain of more than 1,000 points, evenly chosen ones are looked at. What the features
+        leave out of k(x, x) is added to the variance.
+        """
+        domain, size = self.problem.domain, min(len(self.problem.domain), ERROR_POINTS)
+        rows = np.linspace(0, len(domain) - 1, size).astype(np.intp)
+        table = self._decisions.table(domain, rows)
+        gram = self.problem.kernel(domain[rows], domain[rows])
+        ranks = self._decisions.basis.rank
+        found = {m: np.abs(gram - table[:, :m] @ table[:, :m].T).max() for m in set(ranks.tolist())}
+        errors = np.array([found[m] for m in ranks.tolist()], float)
+        return errors if self.batched else float(errors[0])
 
     def information_gain(self) -> Any:
         """Return the realised (double-weighted) information gain, a float or `(B,)`.

@@ -46,6 +46,7 @@ class DiscountArrays(NamedTuple):
         mean: Posterior means, `(B, n)`.
         variance: Posterior variances, `(B, n)`.
         gain: Double-weighted information gains, `(B,)`.
+        tight: Variances of [Deng22] Theorem 2 of all arms, `(B, n)`; `(B, 0)` if not wanted.
     """
 
     gram: Array
@@ -54,3 +55,4 @@ class DiscountArrays(NamedTuple):
     mean: Array
     variance: Array
     gain: Array
+    tight: Array

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.features import exact_features
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.features import Features
+from wgp_gym.kernels import Array
 
 __all__ = ["Basis", "make_basis"]
 
@@ -23,8 +23,8 @@ class Basis(NamedTuple):
         phi: Column a is phi(x_a), `(m, n)`.
         ridge: lambda of every learner, `(B,)`.
         rank: How many features each learner uses, `(B,)`.
-        residual: k(x, x) less the squares of these, `(B, n)`: what the features leave out, at
-            most 1e-10. The variances have it added, so that equal arms stay exactly equal.
+        residual: k(x, x) less the squares of these, `(B, n)`: what the features leave out. The
+            variances have it added, so that equal arms stay exactly equal.
         prior: k(x, x), `(n,)`.
     """
 
@@ -35,16 +35,14 @@ class Basis(NamedTuple):
     prior: Array
 
 
-def make_basis(kernel: Kernel, domain: Array, regularization: Array) -> Basis:
-    """Return the features of a domain, exact to clip(1e-8 lambda, 1e-14, 1e-10).
+def make_basis(features: Features, regularization: Array, tolerances: Array) -> Basis:
+    """Return the features of n points as B learners use them.
 
     Args:
-        kernel: The kernel.
-        domain: Points, `(n, d)`.
+        features: The features of the points.
         regularization: lambda of every learner, `(B,)`.
+        tolerances: How much of k(x, x) each may leave out, `(B,)`.
     """
-    tolerances = np.clip(1e-8 * regularization, 1e-14, 1e-10)
-    features = exact_features(kernel, domain, float(tolerances.min()))
     rank = np.array([features.rank(tolerance) for tolerance in tolerances])
     captured = np.cumsum(features.table**2, axis=1)[:, rank - 1].T
     residual = np.maximum(features.prior - captured, 0.0)

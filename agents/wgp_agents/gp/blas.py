@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
@@ -9,8 +11,9 @@ from threadpoolctl import ThreadpoolController
 
 from wgp_agents.gp.arrays import DiscountArrays
 from wgp_agents.gp.basis import Basis
+from wgp_gym.kernels import Array
 
-__all__ = ["posteriors"]
+__all__ = ["THREADS", "posterior_of", "posteriors"]
 
 # One thread: several lose more than they win on matrices of this size, and far more on a busy
 # machine. A controller is made once, since it looks through all loaded libraries.
@@ -21,23 +24,47 @@ ARM_BLOCK = 1_024  # bounds the working memory to ARM_BLOCK * m numbers
 def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
     """Compute what `wgp_agents.gp.compiled.posteriors` computes, learner by learner."""
     with THREADS.limit(limits=1, user_api="blas"):
-        single_thread_posteriors(active, basis, state)
+        for i in np.flatnonzero(active).tolist():
+            m, ridge = int(basis.rank[i]), float(basis.ridge[i])
+            R2 = factor(state.double_gram[i], m, ridge)
+            state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(ridge)
+            predict = posterior_of(i, basis, state)
+            for start in range(0, basis.phi.shape[1], ARM_BLOCK):
+                block = slice(start, start + ARM_BLOCK)
+                mean, variance, tight = predict(basis.phi[:m, block])
+                state.mean[i, block] = mean
+                state.variance[i, block] = variance + basis.residual[i, block]
+                if state.tight.size:
+                    state.tight[i, block] = tight + basis.residual[i, block]
 
 
-def single_thread_posteriors(
-    active: NDArray[np.bool_], basis: Basis, state: DiscountArrays
-) -> None:
-    """Compute them with whatever threads BLAS is given."""
-    for i in np.flatnonzero(active):
-        m, ridge = int(basis.rank[i]), float(basis.ridge[i])
-        identity = np.eye(m)
-        R2 = cholesky(state.double_gram[i, :m, :m] + ridge * identity, check_finite=False)
-        state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(ridge)
-        R = cholesky(state.gram[i, :m, :m] + ridge * identity, check_finite=False)
-        z = solve_triangular(R, state.target[i, :m], trans="T", check_finite=False)
-        for start in range(0, basis.phi.shape[1], ARM_BLOCK):
-            block = slice(start, start + ARM_BLOCK)
-            Y = solve_triangular(R, basis.phi[:m, block], trans="T", check_finite=False)
-            state.mean[i, block] = z @ Y
-            squares = np.einsum("ij,ij->j", Y, Y)
-            state.variance[i, block] = ridge * squares + basis.residual[i, block]
+def factor(A: Array, m: int, ridge: float) -> Array:
+    """Return the upper Cholesky factor of A + ridge I, leading `(m, m)` only."""
+    V = A[:m, :m].copy()
+    V.flat[:: m + 1] += ridge
+    R: Array = cholesky(V, overwrite_a=True, check_finite=False)
+    return R
+
+
+def posterior_of(
+    i: int, basis: Basis, state: DiscountArrays
+) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """Return learner i's posterior as a function of features `(m, q)`.
+
+    It returns means, variances and, where the state keeps them, those of [Deng22] Theorem 2,
+    `(q,)` each, without what the features leave out. BLAS takes as many threads as it is given.
+    """
+    m, ridge = int(basis.rank[i]), float(basis.ridge[i])
+    R = factor(state.gram[i], m, ridge)
+    z = solve_triangular(R, state.target[i, :m], trans="T", check_finite=False)
+    turned = np.zeros((m, 0))
+    if state.tight.size:  # of `wgp_agents.gp.compiled.tight_factor`: R^{-T} R2^T
+        R2 = factor(state.double_gram[i], m, ridge)
+        turned = solve_triangular(R, R2.T, trans="T", check_finite=False)
+
+    def _predict(phi: Array) -> tuple[Array, Array, Array]:
+        Y = solve_triangular(R, phi, trans="T", check_finite=False)
+        squares = [ridge * np.einsum("ij,ij->j", A, A) for A in (Y, turned.T @ Y)]
+        return z @ Y, squares[0], squares[1]
+
+    return _predict

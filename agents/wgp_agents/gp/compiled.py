@@ -133,10 +133,47 @@ def solve_block(
                 last[a] -= u1 * first[a] + u2 * second[a]
         for a in range(n):
             y = last[a] * inverse
+            last[a] = y
             variance[a] += y * y
             mean[a] += y * weight
     for a in range(n):
         variance[a] = ridge * variance[a] + residual[a]
+
+
+@compiled
+def tight_factor(R: Array, R2: Array, m: int, G: Array) -> None:
+    """Compute G = R2 R^{-1}, upper: the factor of R^{-T} (A2 + lambda I) R^{-1}."""
+    for i in range(m):
+        row = G[i, i:m]
+        row[:] = R2[i, i:m]
+        for j in range(m - i):
+            below = R[i + j, i + j : m]
+            row[j] /= below[0]
+            for k in range(1, m - i - j):
+                row[j + k] -= row[j] * below[k]
+
+
+@compiled
+def tight_block(G: Array, m: int, Y: Array, ridge: float, residual: Array, tight: Array) -> None:
+    """Compute lambda phi^T V^{-1} (A2 + lambda I) V^{-1} phi of a block: [Deng22] Theorem 2."""
+    n = len(tight)
+    tight[:] = 0.0
+    row = np.empty(n)
+    for i in range(m):
+        row[:] = 0.0
+        for j in range(i, m - 1, 2):
+            first, second = Y[j], Y[j + 1]
+            g1, g2 = G[i, j], G[i, j + 1]
+            for a in range(n):
+                row[a] += g1 * first[a] + g2 * second[a]
+        if (m - i) % 2 == 1:
+            last, g1 = Y[m - 1], G[i, m - 1]
+            for a in range(n):
+                row[a] += g1 * last[a]
+        for a in range(n):
+            tight[a] += row[a] * row[a]
+    for a in range(n):
+        tight[a] = ridge * tight[a] + residual[a]
 
 
 @compiled
@@ -149,10 +186,13 @@ def posterior(
     residual: Array,
     mean: Array,
     variance: Array,
+    G: Array,
+    tight: Array,
 ) -> None:
     """Compute mean = Y^T z and variance = lambda sum Y^2 with R^T Y = phi, in blocks of arms.
 
-    [Deng22] Eq. (3)-(4) in feature space: phi^T V^{-1} b and lambda phi^T V^{-1} phi.
+    [Deng22] Eq. (3)-(4) in feature space: phi^T V^{-1} b and lambda phi^T V^{-1} phi. Where
+    `tight` has room, also `tight_block`.
     """
     n = phi.shape[1]
     Y = np.empty((m, ARM_BLOCK))
@@ -160,6 +200,8 @@ def posterior(
         end = min(start + ARM_BLOCK, n)
         block, rest = phi[:m, start:end], residual[start:end]
         solve_block(R, z, block, ridge, rest, mean[start:end], variance[start:end], Y)
+        if len(tight) > 0:
+            tight_block(G, m, Y, ridge, rest, tight[start:end])
 
 
 @compiled
@@ -257,7 +299,7 @@ def recompute(
     z = np.empty(m)
     cholesky(A, m, ridge, R)
     solve_lower(R, m, b, z)
-    posterior(R, m, z, phi, ridge, residual, mean, variance)
+    posterior(R, m, z, phi, ridge, residual, mean, variance, np.empty((0, 0)), np.empty(0))
     invert(R, m, P)
     return information_gain(R, m, ridge)
 
@@ -316,26 +358,31 @@ def rank_one_update(
 
 @compiled
 def discount_update(
-    arms: NDArray[np.int64],
+    sign: float,
+    features: Array,
     rewards: Array,
     active: NDArray[np.bool_],
     discount: Array,
     basis: Basis,
     state: DiscountArrays,
 ) -> None:
-    """Discount A, b and the double-weighted A2 of every active learner and add an observation."""
-    for learner in range(len(arms)):
+    """Discount A, b and the double-weighted A2 of every active learner and add an observation.
+
+    With sign -1 an observation is taken away: the discount is then 1.
+    """
+    for learner in range(len(rewards)):
         if not active[learner]:
             continue
         eta, m = discount[learner], basis.rank[learner]
-        f = basis.phi[:m, arms[learner]].copy()
+        f = features[learner, :m].copy()
         b = state.target[learner]
         for i in range(m):
-            b[i] = eta * b[i] + rewards[learner] * f[i]
+            factor = sign * f[i]
+            b[i] = eta * b[i] + rewards[learner] * factor
             A, A2 = state.gram[learner, i], state.double_gram[learner, i]
             for j in range(m):
-                A[j] = eta * A[j] + f[i] * f[j]
-                A2[j] = eta * eta * A2[j] + f[i] * f[j]
+                A[j] = eta * A[j] + factor * f[j]
+                A2[j] = eta * eta * A2[j] + factor * f[j]
 
 
 @compiled
@@ -343,12 +390,16 @@ def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -
     """Compute the posterior and the double-weighted gain of every active learner."""
     phi, ridge, rank, residual, _ = basis
     R = np.empty((phi.shape[0], phi.shape[0]))
+    R2, G = np.empty_like(R), np.empty_like(R)
     z = np.empty(phi.shape[0])
     for i in range(len(active)):
         if active[i]:
-            m = rank[i]
-            cholesky(state.double_gram[i], m, ridge[i], R)
-            state.gain[i] = information_gain(R, m, ridge[i])
+            m, rest = rank[i], residual[i]
+            cholesky(state.double_gram[i], m, ridge[i], R2)
+            state.gain[i] = information_gain(R2, m, ridge[i])
             cholesky(state.gram[i], m, ridge[i], R)
             solve_lower(R, m, state.target[i], z)
-            posterior(R, m, z, phi, ridge[i], residual[i], state.mean[i], state.variance[i])
+            mean, variance, tight = state.mean[i], state.variance[i], state.tight[i]
+            if len(tight) > 0:
+                tight_factor(R, R2, m, G)
+            posterior(R, m, z, phi, ridge[i], rest, mean, variance, G, tight)

@@ -10,6 +10,7 @@ Notation, for one learner, phi(x) `(m,)` being the features of a point:
 | mu~, sigma~^2 | `mean`, `variance` | phi^T V^{-1} b, lambda phi^T V^{-1} phi: Eq. (3), (4) |
 | A2 | `double_gram` | sum of w^2 phi phi^T |
 | gamma-bar | `gain` | 1/2 log det(I + A2 / lambda), the realised double-weighted gain |
+| sigma-acute^2 | `arrays.tight` | lambda phi^T V^{-1} (A2 + lambda I) V^{-1} phi: Theorem 2 |
 
 Deviation: [Deng22] has weights eta^{-t} and a regulariser lambda eta^{-t}. Dividing both by
 eta^{-t} changes nothing in Eq. (3)-(4), and nothing overflows.
@@ -23,17 +24,13 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp import blas, compiled
 from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
-from wgp_agents.gp.basis import Basis
+from wgp_agents.gp.decisions import Decisions
+from wgp_agents.gp.state import GramState, Mask, Plays, unweighted_state
 from wgp_gym.kernels import Array
 
 __all__ = ["DiscountMemory", "Memory", "RestartMemory", "WindowMemory"]
 
-Mask = NDArray[np.bool_]
-Arms = NDArray[np.int64]
-
-MANY_FEATURES = 64  # above it, BLAS per learner
 LONGEST = 2.0**53
 
 
@@ -42,15 +39,25 @@ class Memory(ABC):
 
     Attributes:
         nothing_forgotten: The parameter's value with which everything is kept for good.
-        mean: Posterior means of all arms, `(B, n)`.
-        variance: Posterior variances of all arms, `(B, n)`.
+        mean: Posterior means of all arms, or candidates of a box, `(B, n)`.
+        variance: Their posterior variances, `(B, n)`.
+        spread: The variances that the confidence bound uses, `(B, n)`.
         gain: Realised (double-weighted) information gains, `(B,)`.
+        held: How many observations each learner holds, `(B,)`.
+        ratios: The discount w_{t-1} / w_t of each step, at index t - 1, `(B, L)`; the last one
+            goes on.
+        arrays: What is kept.
     """
 
     nothing_forgotten: float = math.inf
-    mean: Array
-    variance: Array
-    gain: Array
+    held: NDArray[np.int64]
+
+    def __init__(self, arrays: RankOneArrays | DiscountArrays, spread: Array) -> None:
+        self.arrays = arrays
+        self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
+        self.spread = spread
+        self.held = np.zeros(len(arrays.gain), np.int64)
+        self.ratios = np.ones((len(arrays.gain), 1))
 
     @abstractmethod
     def restart(self, mask: Mask, forgetting: Array) -> None:
@@ -62,48 +69,14 @@ class Memory(ABC):
         """
 
     @abstractmethod
-    def update(self, arms: Arms, rewards: Array, active: Mask) -> None:
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation of every learner in `active`.
 
         Args:
-            arms: Arms played, `(B,)`.
+            plays: Arms played, `(B,)`, or points `(B, d)`.
             rewards: Rewards paid, `(B,)`.
             active: Who learns, `(B,)`.
         """
-
-
-class RankOneState:
-    """The posterior of unweighted data, changed by one observation at a time in O(m^2 + m n).
-
-    Args:
-        basis: The features of the arms.
-    """
-
-    def __init__(self, basis: Basis) -> None:
-        batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self._basis = basis
-        self.arrays = RankOneArrays(
-            inverse=np.zeros((batch, m, m)),
-            mean=np.zeros((batch, n)),
-            variance=np.zeros((batch, n)),
-            gain=np.zeros(batch),
-            counts=np.zeros((batch, n), np.int64),
-            sums=np.zeros((batch, n)),
-            lost=np.zeros((batch, n)),
-            age=np.zeros(batch, np.int64),
-        )
-
-    def clear(self, mask: Mask) -> None:
-        """Put the learners in `mask` back to the prior."""
-        for array in self.arrays:
-            array[mask] = 0
-        identity = np.eye(len(self._basis.phi))
-        self.arrays.inverse[mask] = identity / self._basis.ridge[mask, None, None]
-        self.arrays.variance[mask] = self._basis.prior
-
-    def change(self, sign: float, arms: Arms, rewards: Array, active: Mask) -> None:
-        """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
-        compiled.rank_one_update(sign, arms, rewards, active, self._basis, self.arrays)
 
 
 class RestartMemory(Memory):
@@ -112,29 +85,27 @@ class RestartMemory(Memory):
     Period infinity keeps everything.
 
     Args:
-        basis: The features of the arms.
+        decisions: The arms, or the box.
     """
 
-    def __init__(self, basis: Basis) -> None:
-        self._state = RankOneState(basis)
-        arrays = self._state.arrays
-        self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
-        self._clock = np.zeros(len(basis.ridge))
-        self._period = np.full(len(basis.ridge), math.inf)
+    def __init__(self, decisions: Decisions) -> None:
+        self._state = unweighted_state(decisions)
+        super().__init__(self._state.arrays, self._state.arrays.variance)
+        self._period = np.full(len(self.gain), math.inf)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
         self._period[mask] = forgetting[mask]
-        self._clock[mask] = 0
+        self.held[mask] = 0
         self._state.clear(mask)
 
-    def update(self, arms: Arms, rewards: Array, active: Mask) -> None:
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, and restart those whose period is full."""
-        self._state.change(1.0, arms, rewards, active)
-        self._clock += active
-        full = self._clock >= self._period
+        self._state.change(1.0, plays, rewards, active)
+        self.held += active
+        full = self.held >= self._period
         if full.any():
-            self._clock[full] = 0
+            self.held[full] = 0
             self._state.clear(full)
 
 
@@ -142,49 +113,53 @@ class WindowMemory(Memory):
     """Keeps the last `window` observations. A window of infinity keeps everything.
 
     Args:
-        basis: The features of the arms.
+        decisions: The arms, or the box.
     """
 
-    def __init__(self, basis: Basis) -> None:
-        batch = len(basis.ridge)
-        self._state = RankOneState(basis)
-        arrays = self._state.arrays
-        self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
+    def __init__(self, decisions: Decisions) -> None:
+        self._state = unweighted_state(decisions)
+        super().__init__(self._state.arrays, self._state.arrays.variance)
+        batch, shape = len(self.gain), decisions.play_shape
         self._rows = np.arange(batch)
         self._window = np.full(batch, math.inf)
         self._seen = np.zeros(batch, np.int64)
-        self._arms = np.zeros((batch, 1), np.int64)
+        self._plays = np.zeros((batch, 1, *shape), np.float64 if shape else np.int64)
         self._rewards = np.zeros((batch, 1))
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the window, in steps or infinity."""
         # What no int64 can count to will never be full.
         self._window[mask] = np.where(forgetting < LONGEST, forgetting, math.inf)[mask]
-        self._seen[mask] = 0
+        self._seen[mask] = self.held[mask] = 0
         self._state.clear(mask)
 
     def _make_room(self, size: int) -> None:
         """Double the store until it holds `size` observations, and no more than were seen."""
-        held = self._arms.shape[1]
+        held = self._plays.shape[1]
         if size > held:
-            missing = max(size, 2 * held) - held
-            self._arms = np.pad(self._arms, ((0, 0), (0, missing)))
-            self._rewards = np.pad(self._rewards, ((0, 0), (0, missing)))
+            missing = (0, max(size, 2 * held) - held)
+            flat = [(0, 0)] * (self._plays.ndim - 2)
+            self._plays = np.pad(self._plays, ((0, 0), missing, *flat))
+            self._rewards = np.pad(self._rewards, ((0, 0), missing))
 
-    def update(self, arms: Arms, rewards: Array, active: Mask) -> None:
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, and drop the oldest where the window is full."""
         bounded = np.isfinite(self._window)
         place = self._seen % np.where(bounded, self._window, 1).astype(np.int64)
         self._make_room(int(place.max()) + 1)
         full = active & (self._seen >= self._window)
         if full.any():
-            old_arms, old_rewards = self._arms[self._rows, place], self._rewards[self._rows, place]
-            self._state.change(-1.0, old_arms, old_rewards, full)
-        self._state.change(1.0, arms, rewards, active)
+            old_plays, old_rewards = (
+                self._plays[self._rows, place],
+                self._rewards[self._rows, place],
+            )
+            self._state.change(-1.0, old_plays, old_rewards, full)
+        self._state.change(1.0, plays, rewards, active)
         kept = active & bounded
-        self._arms[kept, place[kept]] = arms[kept]
+        self._plays[kept, place[kept]] = plays[kept]
         self._rewards[kept, place[kept]] = rewards[kept]
         self._seen += active
+        self.held += active & ~full
 
 
 class DiscountMemory(Memory):
@@ -194,37 +169,33 @@ class DiscountMemory(Memory):
     at each step: O(m^3 + m^2 n), whatever t is.
 
     Args:
-        basis: The features of the arms.
+        decisions: The arms, or the box.
+        ratios: A discount for each step in place of one for all, `(L,)`.
+        tight: Whether the bound uses sigma-acute of [Deng22] Theorem 2, not sigma~.
     """
 
     nothing_forgotten = 1.0
 
-    def __init__(self, basis: Basis) -> None:
-        batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self._basis = basis
-        self._discount = np.ones(batch)
-        self._arrays = DiscountArrays(
-            gram=np.zeros((batch, m, m)),
-            target=np.zeros((batch, m)),
-            double_gram=np.zeros((batch, m, m)),
-            mean=np.zeros((batch, n)),
-            variance=np.zeros((batch, n)),
-            gain=np.zeros(batch),
-        )
-        self.mean, self.variance = self._arrays.mean, self._arrays.variance
-        self.gain = self._arrays.gain
-        self._many = basis.rank > MANY_FEATURES
+    def __init__(
+        self, decisions: Decisions, *, ratios: Array | None = None, tight: bool = False
+    ) -> None:
+        self._state = GramState(decisions, tight=tight)
+        arrays = self._state.arrays
+        super().__init__(arrays, arrays.tight if tight else arrays.variance)
+        self._rows = np.arange(len(self.gain))
+        self._given = ratios is not None
+        if ratios is not None:
+            self.ratios = np.tile(ratios, (len(self.gain), 1))
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
-        """Forget all; `forgetting` is the discount eta in (0, 1]."""
-        self._discount[mask] = forgetting[mask]
-        for array in self._arrays:
-            array[mask] = 0.0
-        self.variance[mask] = self._basis.prior
+        """Forget all; `forgetting` is the discount eta in (0, 1], if no ratios are given."""
+        if not self._given:
+            self.ratios[mask, 0] = forgetting[mask]
+        self.held[mask] = 0
+        self._state.clear(mask)
 
-    def update(self, arms: Arms, rewards: Array, active: Mask) -> None:
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Fade the past and take in one observation."""
-        compiled.discount_update(arms, rewards, active, self._discount, self._basis, self._arrays)
-        compiled.posteriors(active & ~self._many, self._basis, self._arrays)
-        if self._many.any():
-            blas.posteriors(active & self._many, self._basis, self._arrays)
+        discount = self.ratios[self._rows, np.minimum(self.held, self.ratios.shape[1] - 1)]
+        self._state.change(1.0, plays, rewards, active, discount)
+        self.held += active

@@ -69,13 +69,19 @@ class Forgetting:
         given: Its value, scalar or `(B,)`; None leaves it to theory.
         variation_budget: "known": B_T as the problem states it; "unknown": theory's choice
             without it; or B_T >= 0 as a number, scalar or `(B,)`.
-        information_gain: gamma_T > 0, scalar or `(B,)`. Default (log T)^(d+1).
+        information_gain: gamma_T > 0, scalar or `(B,)`; "order": (log T)^(d+1); "computed":
+            the greedy unweighted gain of T plays, which no weights exceed. Default "order".
     """
 
     parameter: str
     given: Any = None
     variation_budget: Any = "unknown"
-    information_gain: Any = None
+    information_gain: Any = "order"
+
+    @property
+    def gain_is_computed(self) -> bool:
+        """Whether an agent is to put the greedy gain in the place of `information_gain`."""
+        return isinstance(self.information_gain, str) and self.information_gain == "computed"
 
     def check(self, owner: str, batch: int) -> None:
         """Check every parameter for a batch of B learners of an agent.
@@ -94,7 +100,10 @@ class Forgetting:
             reject("variation_budget", owner, rule, budget)
         if not isinstance(budget, str):
             per_learner(owner, "variation_budget", budget, batch, 0.0, math.inf, "left")
-        if gain is not None:
+        if isinstance(gain, str) and gain not in ("order", "computed"):
+            rule = "'order', 'computed' or a number in (0, inf)"
+            reject("information_gain", owner, rule, gain)
+        if not isinstance(gain, str):
             per_learner(owner, "information_gain", gain, batch, 0.0, math.inf, "neither")
 
     def __call__(self, problem: BanditProblem, batch: int) -> Array:
@@ -119,7 +128,7 @@ class Forgetting:
                 "the agent, or give the agent a 'variation_budget'."
             )
         gain = self.information_gain
-        if gain is None:
+        if isinstance(gain, str):  # "order": an agent has put a number in place of "computed"
             gain = gain_order(problem.horizon, problem.domain.shape[1])
         budget, gain = np.broadcast_to(budget, batch), np.broadcast_to(gain, batch)
         return forgetting_rate(problem.horizon, gain.astype(float), budget.astype(float))

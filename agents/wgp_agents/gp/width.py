@@ -1,14 +1,23 @@
-"""Confidence widths beta_t: how many standard deviations the bound stands above the mean."""
+"""Confidence widths beta_t: how many standard deviations the bound stands above the mean.
+
+References:
+    [CG17] Chowdhury, Gopalan. On Kernelized Multi-armed Bandits. ICML 2017.
+    [Wu26] Wu. 2026: the time-uniform claim for discounted weights is false; its repair.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wgp_gym.kernels import Array
+from wgp_gym.validation import check_choice
 
-__all__ = ["WidthForm", "chowdhury_width", "deng_width"]
+__all__ = ["CONFIDENCE", "WidthForm", "chowdhury_width", "deng_width", "step_delta"]
+
+CONFIDENCE = ("paper", "union", "anytime")
 
 
 class WidthForm(Protocol):
@@ -51,9 +60,37 @@ def chowdhury_width(
     """Return beta_t = B + R sqrt(2 (gain + 1 + log(1 / delta))), Theorem 2 of [CG17].
 
     It belongs to lambda = 1 + 2 / T. Arguments as in `deng_width`.
-
-    Source: [CG17] Chowdhury, Gopalan. On Kernelized Multi-armed Bandits. ICML 2017.
     """
     del regularization
     width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain + 1 + np.log(1 / delta)))
     return width
+
+
+def step_delta(confidence: str, delta: Array, steps: NDArray[np.int64], horizon: int) -> Array:
+    """Return the share of delta that the bound after `steps` observations may use up.
+
+    The self-normalised inequality holds at each fixed t. Deviation: [Deng22] takes it for all t
+    at once, which is false for discounted weights: the weighted noise is a stationary process,
+    and crosses any fixed bound in the end. A union bound over t repairs it.
+
+    Args:
+        confidence: "paper": delta at every t, as printed; "union": delta / T, for all t up to
+            T at once; "anytime": delta / (2 t (1 + log t)^2), for all t whatever T is: the
+            shares add up to at most delta, since the sum of 1 / (t (1 + log t)^2) is below 2.
+        delta: The probability with which the bound may fail, `(B,)`.
+        steps: Observations so far, t, `(B,)`; 0, where nothing can fail, counts as 1.
+        horizon: T.
+
+    Raises:
+        ValueError: If there is no such form.
+
+    Source: [Wu26].
+    """
+    check_choice("confidence", confidence, "step_delta", CONFIDENCE)
+    if confidence == "paper":
+        return delta
+    if confidence == "union":
+        return delta / horizon
+    t = np.maximum(steps, 1)
+    share: Array = delta / (2 * t * (1 + np.log(t)) ** 2)
+    return share

@@ -1,0 +1,198 @@
+"""The set that learners choose from, as their memories see it: points with features."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from wgp_agents.gp import blas
+from wgp_agents.gp.arrays import DiscountArrays
+from wgp_agents.gp.basis import make_basis
+from wgp_agents.gp.choice import upper_confidence_bound
+from wgp_agents.randomness import UniformStreams
+from wgp_gym.features import FeatureMap, Features, exact_features, extend
+from wgp_gym.kernels import Array, Kernel
+
+if TYPE_CHECKING:
+    from wgp_agents.gp.memory import Memory
+
+__all__ = ["Arms", "Box", "Decisions"]
+
+Predicted = tuple[Array, Array, Array]
+"""Means, variances, and the variances that the confidence bound uses."""
+
+MAX_BOX_FEATURES = 200
+MAX_CANDIDATES = 2_048
+STEP = 1e-5  # of central differences: their error is 1e-10 l^-3, their rounding 1e-11
+
+
+class Decisions(ABC):
+    """Points with features, and the choice of one.
+
+    Args:
+        features: The features of n points: all arms, or the candidates of a box.
+        regularization: lambda of every learner, `(B,)`.
+        tolerances: How much of k(x, x) each learner may leave out, `(B,)`.
+
+    Attributes:
+        play_shape: The shape of one play: () for an arm's index, (d,) for a point.
+        basis: The features as each learner uses them.
+    """
+
+    play_shape: tuple[int, ...] = ()
+
+    def __init__(self, features: Features, regularization: Array, tolerances: Array) -> None:
+        self.basis = make_basis(features, regularization, tolerances)
+
+    @abstractmethod
+    def embed(self, plays: NDArray[Any]) -> Array:
+        """Return the features of plays, `(B, m)`."""
+
+    @abstractmethod
+    def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
+        """Maximise mean + width * std, [Deng22] Algorithm 1 line 3.
+
+        Args:
+            memory: The learners' posteriors.
+            width: beta of every learner, `(B,)`.
+            uniform: The learners' randomness, which breaks ties.
+        """
+
+    @abstractmethod
+    def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
+        """Return the features of some points of the domain `(n, d)`, `(len(rows), m)`."""
+
+    @abstractmethod
+    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+        """Return means, variances and the bound's variances on the domain `(n, d)`."""
+
+    def _best_points(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
+        chosen = np.empty(len(width), np.int64)
+        upper_confidence_bound(memory.mean, memory.spread, width, uniform.draw(), chosen)
+        return chosen
+
+
+class Arms(Decisions):
+    """A finite domain: every point has its features, right to clip(1e-8 lambda, 1e-14, 1e-10).
+
+    Args:
+        source: The kernel, or the feature map in its place.
+        domain: Points, `(n, d)`.
+        regularization: lambda of every learner, `(B,)`.
+    """
+
+    def __init__(self, source: Kernel | FeatureMap, domain: Array, regularization: Array) -> None:
+        tolerances = np.clip(1e-8 * regularization, 1e-14, 1e-10)
+        features = exact_features(source, domain, float(tolerances.min()))
+        super().__init__(features, regularization, tolerances)
+
+    def embed(self, plays: NDArray[Any]) -> Array:
+        """Return the features of arms `(B,)`."""
+        found: Array = self.basis.phi.T[plays]
+        return found
+
+    def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
+        """Return the arms, `(B,)`."""
+        return self._best_points(memory, width, uniform)
+
+    def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
+        """Return these columns."""
+        del domain
+        return self.embed(rows)
+
+    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+        """Return what the memory holds."""
+        del domain
+        return memory.mean.copy(), memory.variance.copy(), memory.spread.copy()
+
+
+class Box(Decisions):
+    """The box [0, 1]^d: Sobol candidates, then a bounded quasi-Newton climb from the best.
+
+    The features are made on the candidates, at most 200, and continue to any other point. What
+    they leave out of k(x, x) is added to the variance there.
+
+    Args:
+        source: The kernel, or the feature map in its place.
+        domain: Points of the box, `(n, d)`, of which only d is used.
+        regularization: lambda of every learner, `(B,)`.
+    """
+
+    def __init__(self, source: Kernel | FeatureMap, domain: Array, regularization: Array) -> None:
+        dim = domain.shape[1]
+        tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
+        size = min(2 ** (7 + dim), MAX_CANDIDATES)
+        self.play_shape = (dim,)
+        self._candidates: Array = qmc.Sobol(dim, scramble=False).random(size)
+        features = exact_features(
+            source, self._candidates, float(tolerances.min()), MAX_BOX_FEATURES
+        )
+        super().__init__(features, regularization, tolerances)
+        self._extend = extend(features, source, self._candidates)
+        unit = STEP * np.eye(dim)
+        self._stencil = np.concatenate([np.zeros((1, dim)), unit, -unit])
+
+    def embed(self, plays: NDArray[Any]) -> Array:
+        """Return the features of points `(B, d)`: one at a time, or they would depend on B."""
+        with blas.THREADS.limit(limits=1, user_api="blas"):
+            return np.concatenate([self._extend(point[None])[0] for point in plays])
+
+    def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
+        """Return the points, `(B, d)`, in single precision, as the environment plays them."""
+        start = self._candidates[self._best_points(memory, width, uniform)]
+        with blas.THREADS.limit(limits=1, user_api="blas"):
+            found = [self._climb(i, memory, width[i], start[i]) for i in range(len(start))]
+        return np.stack(found)
+
+    def _predictor(self, i: int, memory: Memory) -> Callable[[Array], Predicted]:
+        """Return learner i's mean, variance and the bound's variance as functions of points."""
+        arrays = memory.arrays
+        assert isinstance(arrays, DiscountArrays)
+        predict, rank = blas.posterior_of(i, self.basis, arrays), int(self.basis.rank[i])
+        tight = bool(arrays.tight.size)
+
+        def _predict(X: Array) -> Predicted:
+            table, prior = self._extend(X)
+            phi = table[:, :rank].T
+            residual = np.maximum(prior - np.einsum("ij,ij->j", phi, phi), 0.0)
+            mean, variance, smaller = predict(phi)
+            return mean, variance + residual, (smaller if tight else variance) + residual
+
+        return _predict
+
+    def _climb(self, i: int, memory: Memory, width: float, start: Array) -> Array:
+        predict = self._predictor(i, memory)
+
+        def _bounds(X: Array) -> Array:
+            mean, _, spread = predict(X)
+            bound: Array = mean + width * np.sqrt(spread)
+            return bound
+
+        def _descent(x: Array) -> tuple[float, Array]:
+            value = _bounds(x + self._stencil)
+            up, down = np.split(value[1:], 2)
+            return -value[0], (down - up) / (2 * STEP)
+
+        box = [(0.0, 1.0)] * len(start)
+        end = minimize(_descent, start, jac=True, method="L-BFGS-B", bounds=box).x
+        both = np.stack([start, np.clip(end, 0.0, 1.0)]).astype(np.float32)
+        chosen: Array = both[int(_bounds(both.astype(float)).argmax())]
+        return chosen
+
+    def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
+        """Continue the features to these points."""
+        return self._extend(domain[rows])[0]
+
+    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+        """Return the posteriors on the problem's grid."""
+        with blas.THREADS.limit(limits=1, user_api="blas"):
+            learners = range(len(self.basis.ridge))
+            found = [self._predictor(i, memory)(domain) for i in learners]
+        mean, variance, spread = np.stack(found, axis=1)
+        return mean, variance, spread

@@ -1,0 +1,250 @@
+"""Information gains: of given plays, of the greedy plays, and the bounds of [Deng22] Section 6.
+
+All four gains of the paper are 1/2 log det(I + D K D / lambda), D = diag(sqrt(relative weights)):
+
+| gain | relative weights | kernel |
+|---|---|---|
+| gamma | 1 | k |
+| gamma-tilde | `single_weights`: w_s / w_t = eta^(t-s) | k |
+| gamma-bar | `double_weights`: w_s^2 / w_t^2 = eta^(2(t-s)) | k |
+| gamma-breve | `single_weights` | phi-breve^T phi-breve |
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wgp_agents.gp.compiled import compiled
+from wgp_agents.gp.spectrum import Spectrum
+from wgp_gym.kernels import Array
+from wgp_gym.validation import check_float, check_int, reject
+
+__all__ = [
+    "GainBound",
+    "Greedy",
+    "double_weights",
+    "gain_bound",
+    "greedy_gains",
+    "information_gain",
+    "single_weights",
+    "total_weight",
+]
+
+
+class Greedy(NamedTuple):
+    """The greedy plays and their gains.
+
+    Attributes:
+        gains: The gain of the first 1, 2, ..., t plays, `(t,)` or `(B, t)`.
+        points: The rows of the table that were played, `(t,)` or `(B, t)`.
+    """
+
+    gains: Array
+    points: NDArray[np.int64]
+
+
+class GainBound(NamedTuple):
+    """A bound on the information gain, and where its minimum over N lies.
+
+    Attributes:
+        value: The bound.
+        dimension: N, the number of eigenfunctions that are kept.
+        tail: delta_N.
+    """
+
+    value: Any
+    dimension: Any
+    tail: Any
+
+
+def single_weights(discount: float, count: int) -> Array:
+    """Return eta^0, eta^1, ..., eta^(count - 1), `(count,)`: newest first.
+
+    Raises:
+        ValueError: If eta is not in (0, 1] or the count is below 1.
+    """
+    check_float("discount", discount, "single_weights", 0, 1, closed="right")
+    steps = np.arange(check_int("count", count, "single_weights", 1))
+    weights: Array = np.power(np.full(len(steps), float(discount)), steps)
+    return weights
+
+
+def double_weights(discount: float, count: int) -> Array:
+    """Return eta^0, eta^2, ..., eta^(2 count - 2), `(count,)`: newest first.
+
+    Raises:
+        ValueError: As `single_weights`.
+    """
+    return np.square(single_weights(discount, count))
+
+
+def total_weight(discount: ArrayLike, count: ArrayLike = math.inf, power: int = 1) -> Any:
+    """Return S = sum over s < count of eta^(power s), the sum in the proof of [Deng22] Theorem 7.
+
+    Args:
+        discount: eta in (0, 1], any shape.
+        count: t >= 1; infinity gives the limit 1 / (1 - eta^power). Broadcasts with eta.
+        power: 1 for the weights of gamma-tilde and gamma-breve, 2 for those of gamma-bar.
+
+    Returns:
+        A float, or an array of the broadcast shape.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+    eta, t = np.asarray(discount, float), np.asarray(count, float)
+    if not ((eta > 0) & (eta <= 1)).all():
+        reject("discount", "total_weight", "in (0, 1]", discount)
+    if not (t >= 1).all():
+        reject("count", "total_weight", "at least 1", count)
+    log = check_int("power", power, "total_weight", 1) * np.log(eta)
+    some = np.where(log < 0, log, -1.0)  # a stand-in where nothing is forgotten
+    return np.where(log < 0, np.expm1(t * some) / np.expm1(some), t)[()]
+
+
+def information_gain(gram: Array, weights: Array, regularization: float) -> float:
+    """Return 1/2 log det(I + D K D / lambda), D = diag(sqrt(weights)), [Deng22] Section 3.
+
+    Args:
+        gram: K_A of the plays, `(t, t)`.
+        weights: Their relative weights, `(t,)`, at least 0, in the order of the plays.
+        regularization: lambda > 0.
+
+    Raises:
+        ValueError: If the gram matrix is not symmetric and positive semi-definite, or another
+            parameter is out of its range.
+    """
+    gram, weights = np.asarray(gram, float), np.asarray(weights, float)
+    ridge = check_float("regularization", regularization, "information_gain", 0, closed="neither")
+    t, owner = len(gram), "information_gain"
+    if gram.shape != (t, t) or not np.allclose(gram, gram.T, atol=1e-12):
+        reject("gram", owner, "a symmetric square matrix", gram.shape)
+    if weights.shape != (t,) or not ((weights >= 0) & (weights < math.inf)).all():
+        reject("weights", owner, f"of shape ({t},), finite and at least 0", weights)
+    root = np.sqrt(weights / ridge)
+    try:
+        factor = np.linalg.cholesky(np.eye(t) + root[:, None] * gram * root)
+    except np.linalg.LinAlgError:
+        reject("gram", owner, "positive semi-definite", float(np.linalg.eigvalsh(gram)[0]))
+    return float(np.log(factor.diagonal()).sum())
+
+
+@compiled
+def greedy_loop(
+    phi: Array, weights: Array, ridge: Array, gains: Array, points: NDArray[np.int64]
+) -> None:
+    """Fill `gains` and `points`, learner by learner. See `greedy_gains`.
+
+    Z = V^{-1/2} phi `(m, n)`, so that sigma^2 = lambda |z|^2. A play with weight w replaces V by
+    V + w phi phi^T, which makes V^{-1/2} into V^{-1/2} (I - shrink z z^T) up to a rotation. A
+    square root only ever shrinks, so no variance can come out negative.
+    """
+    m, n = phi.shape
+    for learner in range(len(ridge)):
+        Z = phi / math.sqrt(ridge[learner])
+        total = 0.0
+        for step in range(weights.shape[1]):
+            w = weights[learner, step]
+            squares = np.zeros(n)
+            for i in range(m):
+                row = Z[i]
+                for a in range(n):
+                    squares[a] += row[a] * row[a]
+            arm = int(np.argmax(squares))
+            s = squares[arm]
+            total += 0.5 * math.log1p(w * s)
+            gains[learner, step] = total
+            points[learner, step] = arm
+            if w * s <= 0.0:
+                continue
+            z = Z[:, arm].copy()
+            along = np.zeros(n)
+            for i in range(m):
+                row, factor = Z[i], z[i]
+                for a in range(n):
+                    along[a] += factor * row[a]
+            root = math.sqrt(1.0 + w * s)
+            shrink = w / (root * (1.0 + root))  # (1 - 1 / root) / s, without its cancellation
+            for i in range(m):
+                row, factor = Z[i], shrink * z[i]
+                for a in range(n):
+                    row[a] -= factor * along[a]
+
+
+def greedy_gains(table: Array, weights: Array, regularization: ArrayLike) -> Greedy:
+    """Return the greedy maximisation of the information gain over a finite domain.
+
+    Step j plays argmax of sigma_j^2, the posterior variance given the weighted plays before, and
+    gains 1/2 log(1 + w_j sigma_j^2 / lambda). This is a lower bound of the maximum over all
+    plays; with equal weights it is at least 1 - 1 / e of it ([Nemhauser78]). Exponential weights
+    give every horizon at once: the first t plays are the greedy plays of horizon t.
+
+    Args:
+        table: Row a is phi(x_a), `(n, m)`.
+        weights: Relative weights, `(t,)` or `(B, t)`, at least 0 and not increasing: newest first.
+        regularization: lambda > 0, scalar or `(B,)`.
+
+    Returns:
+        Gains `(t,)` of the first 1 ... t plays, and the plays; `(B, t)` if a parameter has B.
+
+    Raises:
+        ValueError: If a parameter is out of its range or the shapes do not fit.
+
+    Source: [Nemhauser78] Nemhauser, Wolsey, Fisher. An analysis of approximations for maximizing
+        submodular set functions. Mathematical Programming 14, 1978.
+    """
+    table, owner = np.asarray(table, float), "greedy_gains"
+    w, ridge = np.asarray(weights, float), np.asarray(regularization, float)
+    if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
+        reject("table", owner, "a finite table (n, m)", table.shape)
+    if w.ndim not in (1, 2) or w.size == 0 or not ((w >= 0) & (w < math.inf)).all():
+        reject("weights", owner, "of shape (t,) or (B, t), finite and at least 0", weights)
+    if (np.diff(w, axis=-1) > 0).any():
+        reject("weights", owner, "not increasing: newest first", weights)
+    if ridge.ndim > 1 or not ((ridge > 0) & (ridge < math.inf)).all():
+        reject("regularization", owner, "in (0, inf), a scalar or of shape (B,)", regularization)
+    batch, batched = np.atleast_2d(w), w.ndim == 2 or ridge.ndim == 1
+    B = max(len(batch), ridge.size)
+    if len(batch) not in (1, B) or ridge.size not in (1, B):
+        reject("regularization", owner, f"a scalar or of shape ({len(batch)},)", regularization)
+    batch = np.ascontiguousarray(np.broadcast_to(batch, (B, batch.shape[1])))
+    gains, points = np.empty(batch.shape), np.empty(batch.shape, np.int64)
+    ridge = np.ascontiguousarray(np.broadcast_to(ridge, B))
+    greedy_loop(np.ascontiguousarray(table.T), batch, ridge, gains, points)
+    return Greedy(gains, points) if batched else Greedy(gains[0], points[0])
+
+
+def gain_bound(spectrum: Spectrum, total_weight: ArrayLike, regularization: ArrayLike) -> GainBound:
+    """Return min over N of N/2 log(1 + k_dot S / (lambda N)) + S delta_N / (2 lambda).
+
+    S = t gives [Deng22] Theorem 6; S = 1 / (1 - eta^2) its Theorem 7, for gamma-bar;
+    1 / (1 - eta) the same for gamma-tilde. `total_weight(eta, t, power)` is the sharper S at
+    horizon t, from the proof. N = 0 is allowed.
+
+    Args:
+        spectrum: The kernel's Mercer spectrum.
+        total_weight: S >= 0, the sum of the relative weights, any shape.
+        regularization: lambda > 0; broadcasts with S.
+
+    Returns:
+        The bound, N and delta_N, each a number or of the broadcast shape.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+    S, ridge = np.asarray(total_weight, float), np.asarray(regularization, float)
+    if not (np.isfinite(S) & (S >= 0)).all():
+        reject("total_weight", "gain_bound", "in [0, inf)", total_weight)
+    if not ((ridge > 0) & (ridge < math.inf)).all():
+        reject("regularization", "gain_bound", "in (0, inf)", regularization)
+    ratio = (S / ridge)[..., None]
+    N = np.arange(len(spectrum.tails))
+    head = N / 2 * np.log1p(spectrum.k_dot * ratio / np.maximum(N, 1))
+    values = head + ratio * spectrum.tails / 2
+    best = values.argmin(axis=-1)
+    value = np.take_along_axis(values, best[..., None], axis=-1)[..., 0]
+    return GainBound(value[()], best[()], spectrum.tails[best])

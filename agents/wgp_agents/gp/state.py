@@ -1,0 +1,117 @@
+"""The states that memories are made of: B posteriors that take observations in and give them back.
+
+Notation as in `wgp_agents.gp.memory`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.gp import blas, compiled
+from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
+from wgp_agents.gp.decisions import Decisions
+from wgp_gym.kernels import Array
+
+__all__ = ["GramState", "Mask", "Plays", "RankOneState", "unweighted_state"]
+
+Mask = NDArray[np.bool_]
+Plays = NDArray[Any]
+
+MANY_FEATURES = 64  # above it, BLAS per learner
+
+
+class RankOneState:
+    """The posterior of unweighted data, changed by one observation at a time in O(m^2 + m n).
+
+    Args:
+        decisions: The arms.
+    """
+
+    def __init__(self, decisions: Decisions) -> None:
+        basis = decisions.basis
+        batch, (m, n) = len(basis.ridge), basis.phi.shape
+        self._basis = basis
+        self.arrays = RankOneArrays(
+            inverse=np.zeros((batch, m, m)),
+            mean=np.zeros((batch, n)),
+            variance=np.zeros((batch, n)),
+            gain=np.zeros(batch),
+            counts=np.zeros((batch, n), np.int64),
+            sums=np.zeros((batch, n)),
+            lost=np.zeros((batch, n)),
+            age=np.zeros(batch, np.int64),
+        )
+
+    def clear(self, mask: Mask) -> None:
+        """Put the learners in `mask` back to the prior."""
+        for array in self.arrays:
+            array[mask] = 0
+        identity = np.eye(len(self._basis.phi))
+        self.arrays.inverse[mask] = identity / self._basis.ridge[mask, None, None]
+        self.arrays.variance[mask] = self._basis.prior
+
+    def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
+        compiled.rank_one_update(sign, plays, rewards, active, self._basis, self.arrays)
+
+
+class GramState:
+    """The posterior of weighted data, factorised anew at each change: O(m^3 + m^2 n).
+
+    Args:
+        decisions: The arms, or the box.
+        tight: Whether to keep the variances of [Deng22] Theorem 2 too.
+    """
+
+    def __init__(self, decisions: Decisions, *, tight: bool = False) -> None:
+        basis = decisions.basis
+        batch, (m, n) = len(basis.ridge), basis.phi.shape
+        self._basis, self._embed = basis, decisions.embed
+        self._many = basis.rank > MANY_FEATURES
+        self._keep = np.ones(batch)
+        self.arrays = DiscountArrays(
+            gram=np.zeros((batch, m, m)),
+            target=np.zeros((batch, m)),
+            double_gram=np.zeros((batch, m, m)),
+            mean=np.zeros((batch, n)),
+            variance=np.zeros((batch, n)),
+            gain=np.zeros(batch),
+            tight=np.zeros((batch, n if tight else 0)),
+        )
+
+    def clear(self, mask: Mask) -> None:
+        """Put the learners in `mask` back to the prior."""
+        for array in self.arrays:
+            array[mask] = 0.0
+        self.arrays.variance[mask] = self._basis.prior
+        if self.arrays.tight.size:
+            self.arrays.tight[mask] = self._basis.prior
+
+    def change(
+        self,
+        sign: float,
+        plays: Plays,
+        rewards: Array,
+        active: Mask,
+        discount: Array | None = None,
+    ) -> None:
+        """Fade the past by the discount `(B,)`, then add or remove one observation of each.
+
+        After a removal the posterior is left as it was until the next addition.
+        """
+        eta = self._keep if discount is None else discount
+        basis, arrays, features = self._basis, self.arrays, self._embed(plays)
+        compiled.discount_update(sign, features, rewards, active, eta, basis, arrays)
+        if sign < 0:  # an addition follows at once
+            return
+        compiled.posteriors(active & ~self._many, basis, arrays)
+        if self._many.any():
+            blas.posteriors(active & self._many, basis, arrays)
+
+
+def unweighted_state(decisions: Decisions) -> RankOneState | GramState:
+    """Return the cheapest state of unweighted data: points of a box have no columns to keep."""
+    return GramState(decisions) if decisions.play_shape else RankOneState(decisions)

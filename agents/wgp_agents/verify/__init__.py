@@ -1,0 +1,1 @@
+"""The statements of [Deng22], each checked on real instances. See `wgp_agents.verify.run`."""

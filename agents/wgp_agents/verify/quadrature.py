@@ -1,0 +1,124 @@
+"""Section 5: quadrature Fourier features, their error, and what it does to the posterior."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wgp_agents.gp.regression import WeightedGPRegressor
+from wgp_agents.gp.regret import deviation_error_bound
+from wgp_agents.gp.tuning import gain_order
+from wgp_agents.registry import make
+from wgp_agents.verify.play import moments
+from wgp_agents.verify.row import Curve, Findings, Row
+from wgp_gym.envs.synthetic import grid
+from wgp_gym.fourier import degree_for, error_bound, quadrature_features, sup_error
+from wgp_gym.kernels import Array, ModifiedMatern, SquaredExponential
+
+__all__ = ["agreement", "deviation_error", "feature_error"]
+
+GRIDS = {1: grid(201, 1), 2: grid(31, 2)}
+KERNEL = SquaredExponential(0.2)
+
+
+def feature_error(quick: bool, seed: int) -> Findings:
+    """Compare the measured error with eps_m, Lemma 14."""
+    del seed
+    found = Findings()
+    degrees = (15, 20, 25) if quick else (12, 15, 18, 20, 22, 25, 28, 30)
+    for dim, points in GRIDS.items():
+        errors = [sup_error(quadrature_features(KERNEL, dim, m), KERNEL, points) for m in degrees]
+        bounds = [error_bound(m, 0.2, dim) for m in degrees]
+        x = np.array(degrees, float)
+        found.curves.append(Curve("quadrature", f"measured, d = {dim}", x, np.array(errors)))
+        found.curves.append(Curve("quadrature", f"eps_m, d = {dim}", x, np.array(bounds)))
+        for m, error, bound in zip(degrees, errors, bounds, strict=True):
+            where = f"SE l = 0.2, d = {dim}, m-bar = {m}"
+            found.rows.append(Row("Lemma 14", "|k - phi^T phi| <= eps_m", where, error, bound))
+    long = SquaredExponential(3.0)
+    error = sup_error(quadrature_features(long, 1, 1), long, GRIDS[1])
+    where = "SE l = 3, d = 1, m-bar = 1"
+    row = Row("Lemma 14", "|k - phi^T phi| <= eps_m", where, error, error_bound(1, 3.0, 1))
+    found.rows.append(Row(**{**vars(row), "documented": True}))
+    bound = error_bound(1, 3.0, 1) * math.exp(1 / 24)
+    claim = "... mended: <= eps_m exp(1 / (24 m-bar))"
+    found.rows.append(Row("Lemma 14", claim, where, error, bound))
+    for nu in (2.5, 1.5, 0.5):
+        matern = ModifiedMatern(0.2, nu)
+        error = sup_error(quadrature_features(matern, 1, 63), matern, GRIDS[1])
+        where = f"modified Matern nu = {nu}, l = 0.2, d = 1, m-bar = 63"
+        found.rows.append(Row("Section 5", "error of its quadrature features", where, error))
+    return found
+
+
+def deviation_error(quick: bool, seed: int) -> Findings:
+    """Compare sigma~ with sigma-breve of maps of falling error, Lemma 15."""
+    rng, domain, steps = np.random.default_rng(seed), grid(100, 1), 200
+    plays = rng.integers(100, size=steps)
+    found = Findings()
+    degrees = (15, 20, 25) if quick else (14, 16, 18, 20, 22, 24, 26)
+    for ridge, eta in ((0.01, 0.97), (1.0, 0.97)):
+        weights = eta ** -np.arange(1.0, steps + 1)
+        model = WeightedGPRegressor(KERNEL, ridge).fit(domain[plays], np.zeros(steps), weights)
+        exact = model.predict(domain).std
+        errors, gaps = [], []
+        for m in degrees:
+            features = quadrature_features(KERNEL, 1, m)
+            table, ratios = features(domain), weights / weights[-1]
+            x = table[plays]
+            V = x.T @ (ratios[:, None] * x) + ridge * np.eye(table.shape[1])
+            approximate = np.sqrt(ridge * np.sum(table.T * np.linalg.solve(V, table.T), axis=0))
+            errors.append(sup_error(features, KERNEL, domain))
+            gaps.append(float(np.abs(exact - approximate).max()))
+        label = f"measured, lambda = {ridge}"
+        found.curves.append(Curve("deviation", label, np.array(errors), np.array(gaps)))
+        for form in ("paper", "mended"):
+            bounds = [deviation_error_bound(e, eta, ridge, constants=form) for e in errors]
+            label = (
+                f"bound as printed, lambda = {ridge}"
+                if form == "paper"
+                else (f"mended bound, lambda = {ridge}")
+            )
+            found.curves.append(Curve("deviation", label, np.array(errors), np.array(bounds)))
+            worst = int(np.argmax(np.array(gaps) / np.array(bounds)))
+            kind = "as printed" if form == "paper" else "mended"
+            claim = f"|sigma~ - sigma-breve| <= its bound, {kind}: worst degree"
+            where = f"SE l = 0.2, eta = {eta}, lambda = {ridge}, m-bar = {degrees[worst]}"
+            found.rows.append(Row("Lemma 15", claim, where, gaps[worst], bounds[worst]))
+        slope = float(np.polyfit(np.log(errors), np.log(gaps), 1)[0])
+        claim = "|sigma~ - sigma-breve| shrinks at least like eps^(1/2): 1/2 less the exponent"
+        where = f"SE l = 0.2, eta = {eta}, lambda = {ridge}"
+        found.rows.append(Row("Lemma 15", claim, where, 0.5 - slope, 0.0))
+    return found
+
+
+def agreement(quick: bool, seed: int) -> Findings:
+    """Play WGP-UCB on the features of the paper's rule beside the exact ones, action by action."""
+    runs, horizon = (20, 500) if quick else (200, 500)
+    degree = degree_for(horizon, gain_order(horizon, 1))
+    where = f"abrupt, T = {horizon}, m-bar = {degree}, {runs} runs"
+    kwargs, parameters = {"horizon": horizon}, {"discount": 0.97}
+    played = moments("WGPBandit-Abrupt-v0", "wgp-ucb", runs, seed, kwargs, parameters)
+    twin: Any = make("qff-wgp-ucb", next(played).agent.problem, **parameters)
+    twin.reset(seed)
+    differ, apart = 0, 0.0
+    for moment in played:
+        arms = moment.actions[-1]
+        differ += int((twin.act() != arms).sum())
+        twin.observe(arms, moment.rewards[-1])
+        apart = max(apart, difference(moment.agent.posterior(), twin.posterior()))
+    claim = "features of the paper's rule: largest error of mu~ and sigma~"
+    share = differ / (runs * horizon)
+    return Findings(
+        [
+            Row("Section 5", claim, where, apart, 1e-6),
+            Row("Section 5", "... and the share of other arms played", where, share, 0.05),
+        ]
+    )
+
+
+def difference(one: tuple[Array, Array], other: tuple[Array, Array]) -> float:
+    """Return the largest difference of two posteriors."""
+    return max(float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True))

@@ -1,0 +1,219 @@
+"""Theorem 4 and Corollary 5: the regret of WGP-UCB, its bound, and how it grows with T."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+
+from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.gp.gain import gain_bound, total_weight
+from wgp_agents.gp.regret import regret_bound
+from wgp_agents.gp.spectrum import mercer_spectrum
+from wgp_agents.gp.tuning import forgetting_rate, gain_order
+from wgp_agents.registry import make
+from wgp_agents.verify.play import BATCH, moments
+from wgp_agents.verify.row import Curve, Findings, Row
+from wgp_gym.features import exact_features
+from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
+
+__all__ = ["growth", "last_window", "regret_theorem", "tight_width"]
+
+PANELS = {"abrupt": "WGPBandit-Abrupt-v0", "slow": "WGPBandit-Slow-v0"}
+EXPONENT = 0.75
+RESAMPLES = 2_000
+HORIZONS = (250, 500, 1_000, 2_000, 4_000, 8_000, 16_000)
+FIXED = {"norm_bound": 10.0, "variation_budget": 10.0}
+
+
+class Watched(NamedTuple):
+    """B runs of WGP-UCB, with what the proof of Theorem 4 speaks of.
+
+    Attributes:
+        problem: The problems.
+        discounts: eta of each run, `(B,)`.
+        stds: sigma~_{t-1}(x_t), `(T, B)`.
+        steps: ||f_{t+1} - f_t||, `(T - 1, B)`.
+        widths: The largest beta_t of each run, `(B,)`.
+        regret: R_T of each run, `(B,)`.
+    """
+
+    problem: BanditProblem
+    discounts: Array
+    stds: Array
+    steps: Array
+    widths: Array
+    regret: Array
+
+
+def watch(environment: str, runs: int, seed: int, kwargs: dict[str, Any], ridge: float) -> Watched:
+    """Play WGP-UCB tuned for the known B_T, with delta / T at every step."""
+    parameters = {"variation_budget": "known", "regularization": ridge, "confidence": "union"}
+    horizon = kwargs["horizon"]
+    stds, variation = np.empty((2, horizon, runs))
+    std, widths = np.empty((runs, 0)), []
+    played = moments(environment, "wgp-ucb", runs, seed, kwargs, parameters)
+    for moment in played:
+        if moment.t:
+            stds[moment.t - 1] = std[np.arange(runs), moment.actions[-1]]
+            variation[moment.t - 1] = moment.info["variation"]
+        std = moment.agent.posterior().std
+        widths.append(moment.agent.beta())
+    problem = moment.agent.problem
+    gain = np.full(runs, gain_order(horizon, 1))
+    discounts = 1 - forgetting_rate(horizon, gain, np.asarray(problem.variation_budget))
+    regret = np.asarray(moment.info["cumulative_regret"])
+    steps = np.diff(variation, axis=0)
+    return Watched(problem, discounts, stds, steps, np.max(widths, axis=0), regret)
+
+
+def regret_theorem(quick: bool, seed: int) -> Findings:
+    """Compare the dynamic regret of WGP-UCB with Theorem 4's explicit right-hand side.
+
+    The features of the finite domain are exact, so the terms with eps vanish.
+    """
+    runs, horizon = (20, 500) if quick else (BATCH, 500)
+    found = Findings()
+    for name, environment in PANELS.items():
+        for ridge in (0.01, 1.0):
+            watched = watch(environment, runs, seed, {"horizon": horizon}, ridge)
+            where = f"{name}, T = {horizon}, known B_T, lambda = {ridge}, {runs} runs"
+            for form in ("paper", "mended"):
+                bounds = right_hand_sides(watched, ridge, form)
+                worst = int((watched.regret / bounds).argmax())
+                label = "as printed" if form == "paper" else "mended"
+                claim = f"R_T <= its bound, {label}: the run that comes closest"
+                ends = float(watched.regret[worst]), float(bounds[worst])
+                found.rows.append(Row("Theorem 4", claim, where, *ends))
+    return found
+
+
+def right_hand_sides(watched: Watched, ridge: float, constants: str) -> Array:
+    """Return Theorem 4's bound for each run, `(B,)`."""
+    problem = watched.problem
+    spectrum = mercer_spectrum(problem.kernel, problem.domain)
+    features = exact_features(problem.kernel, problem.domain).table.shape[1]
+    norms, budgets = np.asarray(problem.norm_bound), np.asarray(problem.variation_budget)
+    totals = []
+    for i, eta in enumerate(watched.discounts):
+        gain = gain_bound(spectrum, total_weight(eta, problem.horizon), ridge).value
+        bound = regret_bound(
+            horizon=problem.horizon,
+            discount=float(eta),
+            norm_bound=float(norms[i]),
+            variation_budget=float(budgets[i]),
+            regularization=ridge,
+            width=float(watched.widths[i]),
+            gain=float(gain),
+            num_features=features,
+            feature_error=0.0,
+            constants=constants,
+        )
+        totals.append(bound.total)
+    return np.array(totals)
+
+
+def last_window(quick: bool, seed: int) -> Findings:
+    """Check the step in the proof of Lemma 20 that takes the last window for all of them.
+
+    One change after the first step, when everything is still uncertain, and c = 1.
+    """
+    del quick
+    runs, horizon, c = 20, 100, 1
+    kwargs = {"horizon": horizon, "change_points": [2]}
+    watched = watch(PANELS["abrupt"], runs, seed, kwargs, 0.01)
+    spent = np.concatenate([np.zeros((1, runs)), np.cumsum(watched.stds, axis=0)])  # up to s
+    left = np.zeros(runs)
+    for p in range(1, horizon):
+        for t in range(p + 1, min(p + c, horizon) + 1):
+            left += watched.steps[p - 1] * (spent[p] - spent[max(t - c, 1) - 1])
+    budget = watched.steps.sum(axis=0)
+    last, largest = spent[-1] - spent[-c - 2], (spent[c:] - spent[:-c]).max(axis=0)
+    where = f"abrupt, one change at t = 2, T = {horizon}, c = {c}: the run that comes closest"
+    found = Findings()
+    for claim, window, documented in (
+        ("sum over t and p of the drift <= c B_T sum over s = T - c ... T of sigma~", last, True),
+        ("... mended: <= c B_T times the largest such sum", largest, False),
+    ):
+        right = c * budget * window
+        worst = int((left / right).argmax())
+        ends = float(left[worst]), float(right[worst])
+        found.rows.append(Row("Lemma 20", claim, where, *ends, documented=documented))
+    return found
+
+
+def growth(quick: bool, seed: int) -> Findings:
+    """Measure how the regret grows with T at a fixed B_T, Corollary 5."""
+    runs, horizons = (20, (250, 500, 1_000, 2_000)) if quick else (100, HORIZONS)
+    found = Findings()
+    x = np.array(horizons, float)
+    for name, environment in PANELS.items():
+        for budget in ("known", "unknown"):
+            regrets = np.stack(
+                [
+                    final_regret(environment, T, runs, seed, {"variation_budget": budget})
+                    for T in horizons
+                ]
+            )
+            slopes = resampled_slopes(regrets, x, seed)
+            slope = float(np.polyfit(np.log(x), np.log(regrets.mean(axis=1)), 1)[0])
+            low, high = np.quantile(slopes, [0.025, 0.975])
+            where = f"{name}, B = B_T = 10, T = {horizons[0]:,} ... {horizons[-1]:,}, {runs} runs"
+            claim = f"R_T grows at most like T^(3/4), {budget} B_T: the exponent"
+            row = Row("Corollary 5", claim, where, slope, EXPONENT, float(low), float(high))
+            found.rows.append(row)
+            if budget == "known":
+                error = 1.96 * regrets.std(axis=1, ddof=1) / math.sqrt(runs)
+                y = regrets.mean(axis=1)
+                found.curves.append(
+                    Curve("growth", f"{name} ({slope:.2f})", x, y, y - error, y + error)
+                )
+    return found
+
+
+def final_regret(
+    environment: str, horizon: int | None, runs: int, seed: int, parameters: dict[str, Any]
+) -> Array:
+    """Return the final regret of each run, `(runs,)`."""
+    kwargs: dict[str, Any] = {} if horizon is None else {"horizon": horizon, **FIXED}
+    env = gymnasium.make_vec(
+        environment, num_envs=runs, vectorization_mode="vector_entry_point", **kwargs
+    )
+    played = rollout(make("wgp-ucb", env, **parameters), env, seed)
+    regret: Array = played["cumulative_regret"][:, -1]
+    return regret
+
+
+def resampled_slopes(regrets: Array, horizons: Array, seed: int) -> Array:
+    """Return bootstrap slopes of log mean regret against log T, runs resampled at each T."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(regrets.shape[1], size=(RESAMPLES, *regrets.shape))
+    means = np.take_along_axis(regrets[None], drawn, axis=2).mean(axis=2)
+    slopes: Array = np.polyfit(np.log(horizons), np.log(means).T, 1)[0]
+    return slopes
+
+
+def tight_width(quick: bool, seed: int) -> Findings:
+    """Measure what Theorem 2's own standard deviation does to the regret of WGP-UCB."""
+    runs = 20 if quick else BATCH
+    found = Findings()
+    rng = np.random.default_rng(seed)
+    for name, environment in (PANELS | {"stock": "WGPBandit-Stock-v0"}).items():
+        for budget in ("known", "unknown"):
+            pair = [
+                final_regret(
+                    environment, None, runs, seed, {"variation_budget": budget, "width": w}
+                )
+                for w in ("tight", "standard")
+            ]
+            drawn = rng.integers(runs, size=(RESAMPLES, runs))
+            low, high = np.quantile(pair[0][drawn].mean(1) / pair[1][drawn].mean(1), [0.025, 0.975])
+            claim = f"regret with width tight over that with standard, {budget} B_T"
+            ratio = float(pair[0].mean() / pair[1].mean())
+            where = f"{name}, T = 500, lambda = R^2, {runs} runs"
+            row = Row("Theorem 2", claim, where, ratio, low=float(low), high=float(high))
+            found.rows.append(row)
+    return found

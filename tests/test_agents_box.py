@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -145,13 +146,13 @@ def test_the_point_played_has_the_largest_bound(name: str, dim: int, share: floa
 def test_the_climb_leaves_the_candidates() -> None:
     env = make_env(2)
     agent = make("wgp-ucb", env)
-    starts = qmc.Sobol(2, scramble=False).random(512)
+    starts = np.clip(1.2 * qmc.Sobol(2, scramble=False).random(512) - 0.1, 0.0, 1.0)
     gaps = []
     for _ in range(12):
         action = agent.act()
         gaps.append(np.abs(starts - action).max(axis=1).min())
         agent.observe(action, env.step(action)[1])
-    assert gaps[0] == 0.0  # nothing to climb yet
+    assert gaps[0] < 1e-7  # nothing to climb yet
     assert np.count_nonzero(np.array(gaps) > 1e-3) >= 6
 
 
@@ -301,12 +302,13 @@ def test_each_learner_has_its_own_lambda_and_width(name: str) -> None:
     points = both.act()
     for i in range(2):
         alone = make(name, box(2), regularization=ridges[i], confidence_width=widths[i])
+        alone.reset(i)
         for point, reward in zip(X, y, strict=True):
             alone.observe(point, reward)
         mean, std = alone.posterior()
-        np.testing.assert_allclose(both.posterior().mean[i], mean, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(both.posterior().std[i], std, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(points[i], alone.act(), rtol=0, atol=1e-4)
+        np.testing.assert_array_equal(both.posterior().mean[i], mean)
+        np.testing.assert_array_equal(both.posterior().std[i], std)
+        np.testing.assert_array_equal(points[i], alone.act())
 
 
 @every_gp
@@ -358,10 +360,22 @@ def test_a_copy_goes_on_identically(name: str, batch: int | None) -> None:
         return [acts, *np.asarray(one.posterior()).tolist()]
 
     before = run(agent)
-    twin = copy.deepcopy(agent)
+    twin, pickled = copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))
     expected = run(agent)
     assert expected != before
     assert run(twin) == expected  # so neither has moved the other
+    assert run(pickled) == expected
+
+
+def test_a_window_forgets_a_huge_reward_without_a_trace() -> None:
+    agent, fresh = make("sw-gp-ucb", box(1), window=3), make("sw-gp-ucb", box(1), window=3)
+    rng = np.random.default_rng(3)
+    X, y = rng.random((40, 1)), rng.standard_normal(40)
+    agent.observe(X[0], 1e12)
+    for point, reward in zip(X, y, strict=True):
+        agent.observe(point, reward)
+        fresh.observe(point, reward)
+    np.testing.assert_allclose(agent.posterior(), fresh.posterior(), rtol=0, atol=1e-8)
 
 
 def check_refused(agent: GPAgent, call: Callable[[], Any], match: str) -> None:

@@ -143,23 +143,56 @@ def test_quadrature_is_the_exact_kernel_to_1e_6(name: str, continuous: bool) -> 
     np.testing.assert_allclose(agent.posterior().std ** 2, variance, rtol=0, atol=1e-6)
 
 
-def test_quadrature_of_a_short_length_is_another_kernel() -> None:
-    # Corollary 5's number of nodes knows T, not the length l: at l = 0.04 and T = 500 they are
-    # too few (the map's kernel is wrong by up to 1), and the posterior is that of the map.
-    short = SquaredExponential(0.04)
-    agent = make("qff-wgp-ucb", problem(short), discount=0.9)
-    X, y = played(agent)
+def test_quadrature_of_a_short_length_takes_more_nodes() -> None:
+    # Corollary 5's number of nodes, 63 here, knows T, not the length l: at l = 0.04 the kernel of
+    # such a map is wrong by up to 1. Below l = 0.07 even 200 nodes are too few.
     assert degree_for(500, math.log(500) ** 2) == 63
-    feature_map = quadrature_features(short, 1, 63)
-    w = weights("wgp-ucb", STEPS)
-    mean, variance = dense(lambda A, B: feature_map(A) @ feature_map(B).T, X, y, w)
-    np.testing.assert_allclose(agent.posterior().mean, mean, rtol=0, atol=1e-7)
-    np.testing.assert_allclose(agent.posterior().std ** 2, variance, rtol=0, atol=1e-7)
-    assert np.abs(dense(short, X, y, w)[1] - variance).max() > 0.01
+    coarse = quadrature_features(SquaredExponential(0.04), 1, 63)
+    assert np.abs(coarse(DOMAIN) @ coarse(DOMAIN).T - dense_kernel(0.04)).max() > 0.9
+    for length in (0.2, 0.1, 0.075):
+        agent = make("qff-wgp-ucb", problem(SquaredExponential(length)))
+        assert agent.feature_error() < 1e-7
+    rule = r"'features' parameter of WGPUCB must be 'exact' or 'random' for .*0\.04.*625\^1 nodes"
+    with pytest.raises(ValueError, match=rule):
+        make("qff-wgp-ucb", problem(SquaredExponential(0.04)))
+
+
+def test_quadrature_in_many_dimensions_names_the_remedy() -> None:
+    with pytest.raises(ValueError, match=r"'exact' or 'random' for .* d = 3: it takes 77\^3 nodes"):
+        make("qff-wgp-ucb", problem(SE, np.random.default_rng(0).random((5, 3))))
+
+
+def dense_kernel(lengthscale: float) -> Any:
+    return SquaredExponential(lengthscale)(DOMAIN, DOMAIN)
+
+
+def test_a_map_that_is_none_is_refused() -> None:
+    for wrong in (lambda X: X[:1], lambda X: X[:, 0], lambda X: X * np.nan):
+        with pytest.raises(
+            ValueError, match="'features' parameter of exact_features must be a map"
+        ):
+            make("wgp-ucb", problem(SE), features=wrong)
+    with pytest.raises(ValueError, match="'features' parameter of Extension must be not zero"):
+        make("wgp-ucb", problem(SE, continuous=True), features=lambda X: 0.0 * X)
+
+
+def test_the_bound_on_the_gain_is_that_of_the_features() -> None:
+    # Bins of the line: the linear kernel's bound would be 4.35, and 60 plays gain 37.
+    def bins(X: Any) -> Any:
+        return np.eye(12)[np.minimum((X[:, 0] * 12).astype(int), 11)]
+
+    source = problem(Linear())
+    agent = make("wgp-ucb", source, features=bins, gain="bound", discount=0.99)
+    realised = make("wgp-ucb", source, features=bins, discount=0.99)
+    for t in range(60):
+        for one in (agent, realised):
+            one.observe(t * 7 % len(DOMAIN), 0.0)
+    assert agent.information_gain() == realised.information_gain() > 10
+    assert agent.beta() > realised.beta()
 
 
 @arms_and_box
-@pytest.mark.parametrize("lengthscale", [0.2, 0.08, 0.04])
+@pytest.mark.parametrize("lengthscale", [0.2, 0.1, 0.075])
 def test_feature_error_is_that_of_the_kernel_on_all_pairs(
     lengthscale: float, continuous: bool
 ) -> None:

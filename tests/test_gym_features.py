@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_gym.features import Features, exact_features, extend
+from wgp_gym.features import Extension, Features, exact_features
 from wgp_gym.fourier import random_features
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
 
@@ -48,7 +48,7 @@ def gram(source: Any, X: Floats, Y: Floats) -> Floats:
 def made(source: str, **options: Any) -> tuple[Features, Callable[[Floats], Any]]:
     X = points()
     features = exact_features(SOURCES[source], X, **options)
-    return features, extend(features, SOURCES[source], X)
+    return features, Extension(features, SOURCES[source], X)
 
 
 @every_source
@@ -112,7 +112,7 @@ def test_an_extension_leaves_something_out_and_adds_nothing(source: str, most: i
     # It is the Nystrom approximation K_XP K_PP^{-1} K_PX, here by the pseudo-inverse.
     P = points()[features.pivots[:5]]
     coarse, _ = made(source, max_features=5)
-    few = extend(coarse, SOURCES[source], points())(X)[0]
+    few = Extension(coarse, SOURCES[source], points())(X)[0]
     cross = gram(SOURCES[source], X, P)
     nystrom = cross @ np.linalg.pinv(gram(SOURCES[source], P, P), hermitian=True) @ cross.T
     if most is None or most >= 5:
@@ -125,7 +125,7 @@ def test_an_extension_leaves_something_out_and_adds_nothing(source: str, most: i
 def test_a_smooth_kernel_goes_on_between_the_points(dim: int, count: int, error: float) -> None:
     # The errors of 10 other sets of points were at most 2e-6 and 3e-7.
     X, new = points(count, dim), points(700, dim, seed=3)
-    extension = extend(exact_features(SE, X), SE, X)
+    extension = Extension(exact_features(SE, X), SE, X)
     table, _ = extension(new)
     assert np.abs(table @ table.T - SE(new, new)).max() < error
     known, _ = extension(X)
@@ -135,7 +135,7 @@ def test_a_smooth_kernel_goes_on_between_the_points(dim: int, count: int, error:
 def test_a_finite_map_goes_on_without_error() -> None:
     X, new = points(), points(300, seed=4)
     for source in (polynomial, Linear()):
-        table, _ = extend(exact_features(source, X), source, X)(new)
+        table, _ = Extension(exact_features(source, X), source, X)(new)
         np.testing.assert_allclose(table @ table.T, gram(source, new, new), rtol=0, atol=1e-9)
 
 

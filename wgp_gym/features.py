@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from wgp_gym.kernels import Array, Kernel
+from wgp_gym.validation import reject
 
-__all__ = ["FeatureMap", "Features", "exact_features", "extend"]
+__all__ = ["Extension", "FeatureMap", "Features", "exact_features"]
 
 
 class FeatureMap(Protocol):
@@ -67,6 +68,9 @@ def exact_features(
         tolerance: Stop once every k(x, x) - phi(x)^T phi(x) is at most this.
         max_features: Stop at this many columns in any case.
 
+    Raises:
+        ValueError: If a feature map does not give a finite row for each point.
+
     Source: Harbrecht, Peters, Schneider. On the low-rank approximation by the pivoted Cholesky
         decomposition. Applied Numerical Mathematics 62, 2012, Algorithm 1.
     """
@@ -95,14 +99,16 @@ def columns_of(source: Kernel | FeatureMap, points: Array) -> tuple[Array, Calla
     """Return the diagonal `(n,)` of the kernel matrix, and a function for one column of it."""
     if isinstance(source, Kernel):
         return source.diagonal(points), lambda j: source(points, points[j : j + 1])[:, 0]
-    table = source(points)
+    table = np.asarray(source(points))
+    fits = table.ndim == 2 and len(table) == len(points) and table.dtype.kind in "iuf"
+    if not fits or not np.isfinite(table).all():
+        rule = f"a map from {len(points)} points to as many rows of finite numbers"
+        reject("features", "exact_features", rule, table)
     return np.sum(table**2, axis=1), lambda j: table @ table[j]
 
 
-def extend(
-    features: Features, source: Kernel | FeatureMap, points: Array
-) -> Callable[[Array], tuple[Array, Array]]:
-    """Return a function that continues the features to any point of the box.
+class Extension:
+    """The features of a set of points, continued to any point of the box.
 
     With the pivots P and L = Phi(P), lower triangular, phi(x) = L^{-1} k(P, x) is the Nystrom
     approximation: k(x, x) - phi(x)^T phi(x) >= 0 everywhere, and 0 at the pivots.
@@ -112,25 +118,25 @@ def extend(
         source: What they were made from.
         points: The points that they were made on, `(n, d)`.
 
-    Returns:
-        From points `(q, d)` to phi `(q, m)`, and k(x, x) `(q,)`.
+    Raises:
+        ValueError: If the features are zero on all points.
 
     Source: Williams, Seeger. Using the Nystrom method to speed up kernel machines. NIPS 2000.
     """
-    pivots, L = points[features.pivots], features.table[features.pivots]
-    if isinstance(source, Kernel):
-        kernel = source
 
-        def _from_kernel(X: Array) -> tuple[Array, Array]:
-            solved: Array = solve_triangular(L, kernel(pivots, X), lower=True, check_finite=False)
-            return solved.T, kernel.diagonal(X)
+    def __init__(self, features: Features, source: Kernel | FeatureMap, points: Array) -> None:
+        self._source, self._pivots = source, points[features.pivots]
+        self._factor = features.table[features.pivots]
+        if self._factor[0, 0] == 0:
+            reject("features", "Extension", "not zero on all points", 0.0)
+        if not isinstance(source, Kernel):
+            self._projection = solve_triangular(self._factor, source(self._pivots), lower=True)
 
-        return _from_kernel
-    feature_map = source
-    projection = solve_triangular(L, feature_map(pivots), lower=True)
-
-    def _from_map(X: Array) -> tuple[Array, Array]:
-        table = feature_map(X)
-        return table @ projection.T, np.sum(table**2, axis=1)
-
-    return _from_map
+    def __call__(self, X: Array, rank: int | None = None) -> tuple[Array, Array]:
+        """Return the first `rank` features of points `(q, d)`, default all, and k(x, x), `(q,)`."""
+        if isinstance(self._source, Kernel):
+            L, k = self._factor[:rank, :rank], self._source(self._pivots[:rank], X)
+            solved: Array = solve_triangular(L, k, lower=True, check_finite=False)
+            return solved.T, self._source.diagonal(X)
+        table = self._source(X)
+        return table @ self._projection[:rank].T, np.sum(table**2, axis=1)

@@ -113,9 +113,9 @@ class GPAgent(Agent):
         self.gain = check_choice("gain", gain, owner, GAINS)
         self._planned_gains: Array | None = None
         self._rows = np.arange(batch)
-        source = feature_source(features, self.problem, owner)
+        self._source = feature_source(features, self.problem, owner)
         space, domain = Box if self.problem.continuous else Arms, self.problem.domain
-        self._decisions: Decisions = space(source, domain, self.regularization)
+        self._decisions: Decisions = space(self._source, domain, self.regularization)
         self._memory = memory(self._decisions)
         self.forgetting = forgetting
         if forgetting is not None:
@@ -140,8 +140,9 @@ class GPAgent(Agent):
         self._memory.restart(mask, forgetting)
         self._steps[mask] = 0
         if self.gain != "realised":
+            basis, source = self._decisions.basis, self._source
             self._planned_gains = planned_gains(
-                self.gain, self._memory, self._decisions.basis, self.problem
+                self.gain, self._memory, basis, source, self.problem
             )
 
     def _widths(self) -> Array:

@@ -42,6 +42,7 @@ class DiscountArrays(NamedTuple):
     Attributes:
         gram: A, `(B, m, m)`.
         target: b, `(B, m)`.
+        lost: What rounding has taken from it where nothing fades, `(B, m)`.
         double_gram: A2, `(B, m, m)`.
         mean: Posterior means, `(B, n)`.
         variance: Posterior variances, `(B, n)`.
@@ -51,6 +52,7 @@ class DiscountArrays(NamedTuple):
 
     gram: Array
     target: Array
+    lost: Array
     double_gram: Array
     mean: Array
     variance: Array

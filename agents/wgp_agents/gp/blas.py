@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from wgp_agents.gp.arrays import DiscountArrays
 from wgp_agents.gp.basis import Basis
 from wgp_gym.kernels import Array
 
-__all__ = ["THREADS", "posterior_of", "posteriors"]
+__all__ = ["posterior_of", "posteriors", "single_thread"]
 
 # One thread: several lose more than they win on matrices of this size, and far more on a busy
 # machine. A controller is made once, since it looks through all loaded libraries.
@@ -21,9 +22,16 @@ THREADS = ThreadpoolController()
 ARM_BLOCK = 1_024  # bounds the working memory to ARM_BLOCK * m numbers
 
 
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Keep BLAS to one thread, and quiet where rewards near the largest number overflow."""
+    with THREADS.limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+        yield
+
+
 def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
     """Compute what `wgp_agents.gp.compiled.posteriors` computes, learner by learner."""
-    with THREADS.limit(limits=1, user_api="blas"):
+    with single_thread():
         for i in np.flatnonzero(active).tolist():
             m, ridge = int(basis.rank[i]), float(basis.ridge[i])
             R2 = factor(state.double_gram[i], m, ridge)
@@ -56,7 +64,8 @@ def posterior_of(
     """
     m, ridge = int(basis.rank[i]), float(basis.ridge[i])
     R = factor(state.gram[i], m, ridge)
-    z = solve_triangular(R, state.target[i, :m], trans="T", check_finite=False)
+    b = state.target[i, :m] + state.lost[i, :m]
+    z = solve_triangular(R, b, trans="T", check_finite=False)
     turned = np.zeros((m, 0))
     if state.tight.size:  # of `wgp_agents.gp.compiled.tight_factor`: R^{-T} R2^T
         R2 = factor(state.double_gram[i], m, ridge)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from wgp_agents.gp.compiled import compiled
 from wgp_gym.kernels import Array
 
-__all__ = ["upper_confidence_bound"]
+__all__ = ["TIE", "upper_confidence_bound"]
 
 TIE = 1e-9  # bounds this close to the best count as equal to it
 

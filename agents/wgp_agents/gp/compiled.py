@@ -305,14 +305,14 @@ def recompute(
 
 
 @compiled
-def add(sums: Array, lost: Array, arm: int, reward: float) -> None:
-    """Add to an arm's sum, and keep what rounding loses (Neumaier 1974): rewards leave again."""
-    total = sums[arm] + reward
-    if abs(sums[arm]) >= abs(reward):
-        lost[arm] += (sums[arm] - total) + reward
+def add(sums: Array, lost: Array, i: int, value: float) -> None:
+    """Add to the i-th sum, and keep what rounding loses (Neumaier 1974): rewards leave again."""
+    total = sums[i] + value
+    if abs(sums[i]) >= abs(value):
+        lost[i] += (sums[i] - total) + value
     else:
-        lost[arm] += (reward - total) + sums[arm]
-    sums[arm] = total
+        lost[i] += (value - total) + sums[i]
+    sums[i] = total
 
 
 @compiled
@@ -375,10 +375,13 @@ def discount_update(
             continue
         eta, m = discount[learner], basis.rank[learner]
         f = features[learner, :m].copy()
-        b = state.target[learner]
+        b, lost = state.target[learner], state.lost[learner]
         for i in range(m):
             factor = sign * f[i]
-            b[i] = eta * b[i] + rewards[learner] * factor
+            if eta == 1.0:  # a window takes rewards away again, large ones too
+                add(b, lost, i, rewards[learner] * factor)
+            else:
+                b[i] = eta * b[i] + rewards[learner] * factor
             A, A2 = state.gram[learner, i], state.double_gram[learner, i]
             for j in range(m):
                 A[j] = eta * A[j] + factor * f[j]
@@ -398,7 +401,7 @@ def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -
             cholesky(state.double_gram[i], m, ridge[i], R2)
             state.gain[i] = information_gain(R2, m, ridge[i])
             cholesky(state.gram[i], m, ridge[i], R)
-            solve_lower(R, m, state.target[i], z)
+            solve_lower(R, m, state.target[i] + state.lost[i], z)
             mean, variance, tight = state.mean[i], state.variance[i], state.tight[i]
             if len(tight) > 0:
                 tight_factor(R, R2, m, G)

@@ -14,9 +14,9 @@ from scipy.stats import qmc
 from wgp_agents.gp import blas
 from wgp_agents.gp.arrays import DiscountArrays
 from wgp_agents.gp.basis import make_basis
-from wgp_agents.gp.choice import upper_confidence_bound
+from wgp_agents.gp.choice import TIE, upper_confidence_bound
 from wgp_agents.randomness import UniformStreams
-from wgp_gym.features import FeatureMap, Features, exact_features, extend
+from wgp_gym.features import Extension, FeatureMap, Features, exact_features
 from wgp_gym.kernels import Array, Kernel
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ Predicted = tuple[Array, Array, Array]
 
 MAX_BOX_FEATURES = 200
 MAX_CANDIDATES = 2_048
+NEIGHBOURS = 8  # of each of so many of the best candidates
 STEP = 1e-5  # of central differences: their error is 1e-10 l^-3, their rounding 1e-11
 
 
@@ -129,25 +130,31 @@ class Box(Decisions):
         tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
         size = min(2 ** (7 + dim), MAX_CANDIDATES)
         self.play_shape = (dim,)
-        self._candidates: Array = qmc.Sobol(dim, scramble=False).random(size)
+        spread_out = qmc.Sobol(dim, scramble=False).random(size)
+        self._candidates: Array = np.clip(1.2 * spread_out - 0.1, 0.0, 1.0)
         features = exact_features(
             source, self._candidates, float(tolerances.min()), MAX_BOX_FEATURES
         )
         super().__init__(features, regularization, tolerances)
-        self._extend = extend(features, source, self._candidates)
+        self._extend = Extension(features, source, self._candidates)
+        around = qmc.Sobol(dim, scramble=False).random(NEIGHBOURS)
+        self._around = (2 * around - 1) * size ** (-1 / dim)
         unit = STEP * np.eye(dim)
         self._stencil = np.concatenate([np.zeros((1, dim)), unit, -unit])
 
     def embed(self, plays: NDArray[Any]) -> Array:
         """Return the features of points `(B, d)`: one at a time, or they would depend on B."""
-        with blas.THREADS.limit(limits=1, user_api="blas"):
-            return np.concatenate([self._extend(point[None])[0] for point in plays])
+        found = np.zeros((len(plays), len(self.basis.phi)))
+        with blas.single_thread():
+            for i, (point, rank) in enumerate(zip(plays, self.basis.rank.tolist(), strict=True)):
+                found[i, :rank] = self._extend(point[None], rank)[0][0]
+        return found
 
     def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
         """Return the points, `(B, d)`, in single precision, as the environment plays them."""
-        start = self._candidates[self._best_points(memory, width, uniform)]
-        with blas.THREADS.limit(limits=1, user_api="blas"):
-            found = [self._climb(i, memory, width[i], start[i]) for i in range(len(start))]
+        start = self._best_points(memory, width, uniform)
+        with blas.single_thread():
+            found = [self._climb(i, memory, width[i], place) for i, place in enumerate(start)]
         return np.stack(found)
 
     def _predictor(self, i: int, memory: Memory) -> Callable[[Array], Predicted]:
@@ -158,15 +165,16 @@ class Box(Decisions):
         tight = bool(arrays.tight.size)
 
         def _predict(X: Array) -> Predicted:
-            table, prior = self._extend(X)
-            phi = table[:, :rank].T
+            table, prior = self._extend(X, rank)
+            phi = table.T
             residual = np.maximum(prior - np.einsum("ij,ij->j", phi, phi), 0.0)
             mean, variance, smaller = predict(phi)
             return mean, variance + residual, (smaller if tight else variance) + residual
 
         return _predict
 
-    def _climb(self, i: int, memory: Memory, width: float, start: Array) -> Array:
+    def _climb(self, i: int, memory: Memory, width: float, start: int) -> Array:
+        """Return where learner i's bound is largest, as far as a climb from `start` finds it."""
         predict = self._predictor(i, memory)
 
         def _bounds(X: Array) -> Array:
@@ -179,11 +187,23 @@ class Box(Decisions):
             up, down = np.split(value[1:], 2)
             return -value[0], (down - up) / (2 * STEP)
 
-        box = [(0.0, 1.0)] * len(start)
-        end = minimize(_descent, start, jac=True, method="L-BFGS-B", bounds=box).x
-        both = np.stack([start, np.clip(end, 0.0, 1.0)]).astype(np.float32)
+        tops = self._neighbourhood(memory.mean[i] + width * np.sqrt(memory.spread[i]), start)
+        values = _bounds(tops)
+        first = tops[int(values.argmax()) if values.max() > values[0] + TIE else 0]
+        box = [(0.0, 1.0)] * len(first)
+        end = minimize(_descent, first, jac=True, method="L-BFGS-B", bounds=box).x
+        both = np.stack([tops[0], np.clip(end, 0.0, 1.0)]).astype(np.float32)
         chosen: Array = both[int(_bounds(both.astype(float)).argmax())]
         return chosen
+
+    def _neighbourhood(self, bounds: Array, start: int) -> Array:
+        """Return the candidate `start`, and points around the best few, `(q, d)`.
+
+        A peak between the candidates may be higher than the one beside the best of them.
+        """
+        best = np.argpartition(bounds, -NEIGHBOURS)[-NEIGHBOURS:]
+        around = self._candidates[best][:, None] + self._around
+        return np.concatenate([self._candidates[[start]], np.vstack(np.clip(around, 0.0, 1.0))])
 
     def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
         """Continue the features to these points."""
@@ -191,7 +211,7 @@ class Box(Decisions):
 
     def posterior(self, memory: Memory, domain: Array) -> Predicted:
         """Return the posteriors on the problem's grid."""
-        with blas.THREADS.limit(limits=1, user_api="blas"):
+        with blas.single_thread():
             learners = range(len(self.basis.ridge))
             found = [self._predictor(i, memory)(domain) for i in learners]
         mean, variance, spread = np.stack(found, axis=1)

@@ -8,7 +8,8 @@ from wgp_agents.gp.basis import Basis
 from wgp_agents.gp.gain import gain_bound, greedy_gains
 from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.spectrum import mercer_spectrum
-from wgp_gym.kernels import Array
+from wgp_gym.features import FeatureMap
+from wgp_gym.kernels import Array, Kernel
 from wgp_gym.problem import BanditProblem
 
 __all__ = ["GAINS", "computed_gain", "planned_gains"]
@@ -16,13 +17,20 @@ __all__ = ["GAINS", "computed_gain", "planned_gains"]
 GAINS = ("realised", "greedy", "bound")
 
 
-def planned_gains(kind: str, memory: Memory, basis: Basis, problem: BanditProblem) -> Array:
+def planned_gains(
+    kind: str,
+    memory: Memory,
+    basis: Basis,
+    source: Kernel | FeatureMap,
+    problem: BanditProblem,
+) -> Array:
     """Return the double-weighted gain after 0 ... T observations, `(B, T + 1)`.
 
     Args:
         kind: "greedy", a lower bound of the maximum over all plays; or "bound", an upper one.
         memory: What gives each observation its weight.
         basis: The features of the points.
+        source: The kernel that they stand for, or the feature map in its place.
         problem: The problem at hand.
     """
     horizon = problem.horizon
@@ -31,7 +39,7 @@ def planned_gains(kind: str, memory: Memory, basis: Basis, problem: BanditProble
         weights = memory.ratios ** (2.0 * np.arange(horizon))
         gains = greedy_gains(basis.phi.T, weights, basis.ridge).gains
     else:
-        spectrum = mercer_spectrum(problem.kernel, problem.domain)
+        spectrum = mercer_spectrum(source, problem.domain)
         gains = gain_bound(
             spectrum, weight_sums(memory.ratios, horizon), basis.ridge[:, None]
         ).value
@@ -47,7 +55,7 @@ def weight_sums(ratios: Array, horizon: int) -> Array:
 
 
 def computed_gain(basis: Basis, horizon: int) -> Array:
-    """Return the greedy unweighted gain gamma_T of T plays, `(B,)`: no weights exceed it."""
+    """Return the unweighted gain gamma_T of T greedy plays, `(B,)`."""
     weights = np.ones((len(basis.ridge), horizon))
     gains: Array = greedy_gains(basis.phi.T, weights, basis.ridge).gains[:, -1]
     return gains

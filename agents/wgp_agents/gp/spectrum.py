@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wgp_gym.features import exact_features
+from wgp_gym.features import FeatureMap, exact_features
 from wgp_gym.kernels import Array, Kernel
 from wgp_gym.validation import reject
 
@@ -45,15 +45,15 @@ class Spectrum:
     tails: Array
 
 
-def mercer_spectrum(kernel: Kernel, domain: Array) -> Spectrum:
+def mercer_spectrum(kernel: Kernel | FeatureMap, domain: Array) -> Spectrum:
     """Return the Mercer spectrum under the uniform measure on a domain, [Deng22] Theorem 1.
 
     Eigenvalues below 1e-14 of the first are rounding: they are left out, and what they carry is
-    added to every tail. Beyond 2,000 points the spectrum is that of the exact features'
-    `(m, m)` matrix Phi^T Phi / n, so that K is never stored.
+    added to every tail. Beyond 2,000 points, and for a feature map, the spectrum is that of the
+    exact features' `(m, m)` matrix Phi^T Phi / n, so that K is never stored.
 
     Args:
-        kernel: The kernel.
+        kernel: The kernel, or a feature map in its place.
         domain: Points, `(n, d)`.
 
     Raises:
@@ -62,18 +62,20 @@ def mercer_spectrum(kernel: Kernel, domain: Array) -> Spectrum:
     domain = np.asarray(domain, float)
     if domain.ndim != 2 or len(domain) == 0:
         reject("domain", "mercer_spectrum", "a table of points (n, d)", domain.shape)
-    n, prior = len(domain), kernel.diagonal(domain)
-    if prior.max() <= 0:
-        reject("kernel", "mercer_spectrum", "positive somewhere on the domain", kernel)
-    if n <= LARGEST_DENSE:
+    n = len(domain)
+    if isinstance(kernel, Kernel) and n <= LARGEST_DENSE:
+        prior = kernel.diagonal(domain)
         values, vectors = np.linalg.eigh(kernel(domain, domain) / n)
         keep = values > ROUNDING * values[-1]
         values, functions = values[keep], math.sqrt(n) * vectors[:, keep]
     else:
-        table = exact_features(kernel, domain).table
+        features = exact_features(kernel, domain)
+        table, prior = features.table, features.prior
         values, vectors = np.linalg.eigh(table.T @ table / n)
         keep = values > ROUNDING * values[-1]
         values, functions = values[keep], table @ (vectors[:, keep] / np.sqrt(values[keep]))
+    if prior.max() <= 0:
+        reject("kernel", "mercer_spectrum", "positive somewhere on the domain", kernel)
     return summarize(values[::-1].copy(), functions[:, ::-1].copy(), prior)
 
 

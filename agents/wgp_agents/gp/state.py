@@ -75,6 +75,7 @@ class GramState:
         self.arrays = DiscountArrays(
             gram=np.zeros((batch, m, m)),
             target=np.zeros((batch, m)),
+            lost=np.zeros((batch, m)),
             double_gram=np.zeros((batch, m, m)),
             mean=np.zeros((batch, n)),
             variance=np.zeros((batch, n)),

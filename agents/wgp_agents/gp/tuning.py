@@ -70,7 +70,7 @@ class Forgetting:
         variation_budget: "known": B_T as the problem states it; "unknown": theory's choice
             without it; or B_T >= 0 as a number, scalar or `(B,)`.
         information_gain: gamma_T > 0, scalar or `(B,)`; "order": (log T)^(d+1); "computed":
-            the greedy unweighted gain of T plays, which no weights exceed. Default "order".
+            the unweighted gain of T greedy plays. Default "order".
     """
 
     parameter: str

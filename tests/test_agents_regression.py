@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -199,3 +200,14 @@ def test_a_failed_fit_changes_nothing() -> None:
     with pytest.raises(ValueError, match="'sample_weight'"):
         model.fit(X, THREE, 1e200 * THREE, 1e-200)
     np.testing.assert_array_equal(model.predict(QUERIES), before)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e8, 1e14, 1e20])
+def test_heavy_observations_do_not_swamp_a_light_one(weight: float) -> None:
+    # A point far from all others: what it says must count, however heavy they are.
+    X = np.append(np.linspace(0, 0.3, 40), 1.0)[:, None]
+    y, weights = np.append(np.zeros(40), 1.0), np.append(np.full(40, weight), 1.0)
+    model = WeightedGPRegressor(SquaredExponential(0.05), 0.01).fit(X, y, weights)
+    mean, std = model.predict([[1.0]])
+    assert mean[0] == pytest.approx(1 / 1.01, abs=1e-6)
+    assert std[0] == pytest.approx(math.sqrt(1 - 1 / 1.01), abs=1e-6)

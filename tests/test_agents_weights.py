@@ -216,3 +216,15 @@ def test_what_does_not_go_together_with_weights() -> None:
     match = "'gain' parameter of WGPUCB must be 'realised' or 'bound' where weights are given"
     with pytest.raises(ValueError, match=match):
         make(weights=UPWARD, gain="greedy")
+
+
+def test_what_flat_weights_gathered_fades_when_they_grow() -> None:
+    # What rounding lost while nothing faded must fade, too.
+    problem = BanditProblem(SquaredExponential(0.2), DOMAIN, 100, 0.1, 1.0, 1.0)
+    weights = [1.0] * 50 + [1e30] * 50
+    agent, fresh = make(problem, weights=weights), make(problem, weights=weights)
+    arms, rewards = plays(70)
+    for t, (arm, reward) in enumerate(zip(arms.tolist(), rewards, strict=True)):
+        agent.observe(arm, 1e15 * reward if t < 50 else 1.0)
+        fresh.observe(arm, 0.0 if t < 50 else 1.0)
+    np.testing.assert_allclose(agent.posterior().mean, fresh.posterior().mean, rtol=0, atol=1e-9)

@@ -34,8 +34,9 @@ def test_every_statement_of_the_paper_has_a_row(quick: Path) -> None:
     found = {row["statement"] for row in rows_of(quick)}
     theorems = {"Theorem 1", "Theorem 2, fixed t", "Theorem 2, all t", "Theorem 3", "Theorem 4"}
     theorems |= {"Corollary 5", "Theorem 6", "Theorem 7", "Corollary 8", "Remark 2"}
-    lemmas = {f"Lemma {number}" for number in (12, 13, 14, 15, 16, 18, 20, 21)}
-    assert theorems | lemmas | {"Remark 1, Lemma 9"} <= found
+    lemmas = {f"Lemma {number}" for number in (12, 13, 14, 15, 16, 17, 18, 19, 21)}
+    others = {"Remark 1, Lemma 9", "Lemmas 17, 19", "Lemma 20, proof", "Section 6, end"}
+    assert theorems | lemmas | others <= found
 
 
 def test_nothing_comes_out_otherwise_than_documented(quick: Path) -> None:
@@ -44,14 +45,12 @@ def test_nothing_comes_out_otherwise_than_documented(quick: Path) -> None:
 
 
 def test_the_time_uniform_claim_fails_and_is_repaired(quick: Path) -> None:
-    shares = {
-        row["claim"].rpartition(" ")[2]: float(row["measured"])
-        for row in rows_of(quick)
-        if row["statement"] == "Theorem 2, all t" and "eta = 0.5" in row["instance"]
-    }
-    assert shares["paper"] > 0.9
-    assert shares["union"] <= 0.1
-    assert shares["anytime"] <= 0.1
+    shares: dict[str, list[float]] = {"paper": [], "union": [], "anytime": []}
+    for row in rows_of(quick):
+        if row["statement"] == "Theorem 2, all t" and "eta = 0.5" in row["instance"]:
+            shares[row["claim"].rpartition(" ")[2]].append(float(row["measured"]))
+    assert 0.1 < shares["paper"][0] < 0.9 < shares["paper"][-1]
+    assert max(shares["union"] + shares["anytime"]) <= 0.1
 
 
 def test_the_page_has_all_its_curves(quick: Path) -> None:
@@ -110,7 +109,7 @@ def test_an_interrupt_keeps_the_checks_that_are_done(
     few(monkeypatch, interrupted)
     assert cli.main(["verify", "--out", str(tmp_path), "--jobs", "1"]) == 130
     assert "Interrupted" in capsys.readouterr().err
-    assert {"Theorem 1", "Lemma 15"} <= {row["statement"] for row in rows_of(tmp_path)}
+    assert {"Theorem 1", "Lemmas 17, 19"} <= {row["statement"] for row in rows_of(tmp_path)}
     manifest = json.loads((tmp_path / "manifest.json").read_text("utf-8"))
     assert manifest["checks"] == "2 of 3"
 
@@ -121,3 +120,14 @@ def test_a_folder_that_cannot_be_made_is_named(
     (tmp_path / "file").write_text("")
     assert cli.main(["verify", "--quick", "--out", str(tmp_path / "file" / "x")]) == 2
     assert "wgp-gym verify: error:" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_no_failed_statement(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few(monkeypatch)
+    (tmp_path / "statements.csv").mkdir()
+    (tmp_path / "verify.png").write_text("an older page")
+    assert cli.main(["verify", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 2
+    assert "statements.csv" in capsys.readouterr().err
+    assert not (tmp_path / "verify.png").exists()

@@ -18,7 +18,7 @@ import numpy as np
 
 from wgp_gym.kernels import Array, Kernel, Matern, ModifiedMatern, SquaredExponential
 from wgp_gym.quadrature import hermite_rule, matern_rule, share_pairs
-from wgp_gym.validation import check_float, check_int, reject
+from wgp_gym.validation import as_floats, check_float, check_int, reject
 
 __all__ = [
     "FourierFeatures",
@@ -53,8 +53,15 @@ class FourierFeatures:
     weights: Array
 
     def __post_init__(self) -> None:
-        if self.frequencies.ndim != 2:
-            reject("frequencies", "FourierFeatures", "of shape (M, d)", self.frequencies.shape)
+        owner = "FourierFeatures"
+        frequencies = as_floats("frequencies", self.frequencies, owner, "of shape (M, d)")
+        weights = as_floats("weights", self.weights, owner, "numbers of at least 0")
+        object.__setattr__(self, "frequencies", frequencies)  # frozen, so set through object
+        object.__setattr__(self, "weights", weights)
+        if frequencies.ndim != 2:
+            reject("frequencies", owner, "of shape (M, d)", frequencies.shape)
+        if not np.isfinite(frequencies).all():
+            reject("frequencies", owner, "finite", frequencies)
         if self.weights.shape != self.frequencies.shape[:1] or not np.all(self.weights >= 0):
             rule = f"{len(self.frequencies)} numbers of at least 0"
             reject("weights", "FourierFeatures", rule, self.weights)
@@ -70,7 +77,7 @@ class FourierFeatures:
         Raises:
             ValueError: If the points have another dimension than the frequencies.
         """
-        dim = self.frequencies.shape[1]
+        X, dim = np.asarray(X, float), self.frequencies.shape[1]
         if X.ndim < 2 or X.shape[-1] != dim:
             reject("X", "FourierFeatures", f"of shape (..., n, {dim})", X.shape)
         # Axis by axis, not as a matrix product, whose rounding depends on the number of points.
@@ -169,7 +176,7 @@ def sup_error(features: FourierFeatures, kernel: Kernel, points: Array) -> float
     Raises:
         ValueError: If the points are not of this kind.
     """
-    dim = features.frequencies.shape[1]
+    points, dim = np.asarray(points), features.frequencies.shape[1]
     if points.ndim != 2 or points.shape[1] != dim or not len(points):
         reject("points", "sup_error", f"of shape (n, {dim}) with n >= 1", points.shape)
     outside = points[~((points >= 0) & (points <= 1))]  # NaN is outside, too

@@ -9,27 +9,12 @@ from typing import Any
 import numpy as np
 
 from wgp_gym.kernels import Array, Empirical, Kernel
-from wgp_gym.validation import check_int, reject
+from wgp_gym.validation import as_floats, check_int, reject
 
 __all__ = ["BanditProblem"]
 
 SHARED = ("kernel", "horizon", "continuous")
 DOMAIN_RULE = "points of [0, 1]^d, in an array (n, d)"
-
-
-def as_floats(name: str, value: Any) -> Array:
-    """Return numbers as an array of floats; one that is given is not copied.
-
-    Raises:
-        ValueError: If it holds anything else.
-    """
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind in "iuf":
-            return array.astype(float, copy=False)
-    except ValueError:  # rows of unequal length
-        pass
-    reject(name, "BanditProblem", DOMAIN_RULE if name == "domain" else "a number", value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +51,7 @@ class BanditProblem:
         if not isinstance(self.kernel, Kernel):
             reject("kernel", owner, "a Kernel", self.kernel)
         check_int("horizon", self.horizon, owner, 1)
-        domain = as_floats("domain", self.domain)
+        domain = as_floats("domain", self.domain, owner, DOMAIN_RULE)
         if domain.ndim != 2 or not domain.size or not (domain.min() >= 0 and domain.max() <= 1):
             reject("domain", owner, DOMAIN_RULE, self.domain)
         if isinstance(self.kernel, Empirical) and len(self.kernel.matrix) != len(domain):
@@ -76,7 +61,7 @@ class BanditProblem:
             value = getattr(self, name)
             if value is None and name != "noise_scale":
                 continue
-            array = as_floats(name, value)
+            array = as_floats(name, value, owner, "a number")
             if not (np.isfinite(array) & (array >= 0)).all():
                 reject(name, owner, "at least 0 and finite", value)
 

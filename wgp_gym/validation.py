@@ -8,7 +8,10 @@ import operator
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-__all__ = ["check_bool", "check_choice", "check_float", "check_int", "reject"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_floats", "check_bool", "check_choice", "check_float", "check_int", "reject"]
 
 
 def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:
@@ -60,6 +63,27 @@ def check_float(
     if isinstance(value, (bool, str)) or not (math.isfinite(number) and above and below):
         reject(name, owner, rule, value)
     return number
+
+
+def as_floats(name: str, value: Any, owner: str, rule: str) -> NDArray[np.float64]:
+    """Return numbers as an array of floats; one that is given is not copied.
+
+    Args:
+        name: The parameter's name.
+        value: A number, or an array or nested list of them.
+        owner: The class or function whose parameter it is.
+        rule: What the parameter must be.
+
+    Raises:
+        ValueError: If it holds anything else.
+    """
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "iuf":
+            return array.astype(float, copy=False)
+    except ValueError:  # rows of unequal length
+        pass
+    reject(name, owner, rule, value)
 
 
 def check_bool(name: str, value: Any, owner: str) -> bool:

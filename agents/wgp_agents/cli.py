@@ -149,21 +149,22 @@ def verify(options: argparse.Namespace) -> int:
     from wgp_agents.verify import run as checks
 
     started = time.perf_counter()
+    manifest: dict[str, Any] = {"command": "verify", "quick": options.quick, "seed": options.seed}
+    page, done = options.out / "verify.png", {}
     try:
         options.out.mkdir(parents=True, exist_ok=True)
+        page.unlink(missing_ok=True)  # or an interrupt would leave an older one beside new rows
+        for place, findings in checks.run(options.quick, options.seed, options.jobs):
+            done[place] = findings
+            rows = [row for i in sorted(done) for row in done[i].rows]
+            curves = [curve for i in sorted(done) for curve in done[i].curves]
+            manifest["checks"] = f"{len(done)} of {len(checks.CHECKS)}"
+            manifest["seconds"] = round(time.perf_counter() - started, 2)
+            checks.write_files(rows, curves, manifest, options.out)
+        plots.draw_page(plots.load_curves(options.out / "curves.csv"), page)
     except OSError as error:
         print(f"wgp-gym verify: error: {error}", file=sys.stderr)
         return WRONG_REQUEST
-    manifest: dict[str, Any] = {"command": "verify", "quick": options.quick, "seed": options.seed}
-    done: dict[int, Any] = {}
-    for place, findings in checks.run(options.quick, options.seed, options.jobs):
-        done[place] = findings
-        rows = [row for i in sorted(done) for row in done[i].rows]
-        curves = [curve for i in sorted(done) for curve in done[i].curves]
-        manifest["checks"] = f"{len(done)} of {len(checks.CHECKS)}"
-        manifest["seconds"] = round(time.perf_counter() - started, 2)
-        checks.write_files(rows, curves, manifest, options.out)
-    plots.draw_page(plots.load_curves(options.out / "curves.csv"), options.out / "verify.png")
     print(checks.table(rows))
     print(f"\n{len(rows)} rows: {checks.summary(rows)}.")
     print(f"Written to {options.out}: statements.csv, curves.csv, verify.png, manifest.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, Unpack
 
@@ -12,7 +13,7 @@ from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.memory import DiscountMemory
 from wgp_agents.gp.tuning import Forgetting
 from wgp_gym.kernels import Array
-from wgp_gym.validation import check_choice, reject
+from wgp_gym.validation import as_floats, check_choice, reject
 
 __all__ = ["WGPUCB"]
 
@@ -30,7 +31,7 @@ class WGPUCB(GPAgent):
             for each of T steps, `(T,)`, or a function of the step t = 1, 2, ...
         width: "standard": the bound uses sigma~, Eq. (4); "tight": sigma-acute of Theorem 2,
             never larger for increasing weights, with the same guarantee. The paper sets it
-            aside because the features are unknown; those of a finite domain are not.
+            aside as impractical.
         variation_budget: "known", "unknown" or B_T: see `Forgetting`.
         information_gain: gamma_T of the default: see `Forgetting`.
         **common: See `GPAgent`.
@@ -77,14 +78,17 @@ def step_discounts(weights: Any, horizon: int, owner: str) -> Array:
         ValueError: If there is not one weight for each step, positive, finite, not decreasing.
     """
     rule = f"positive, finite and not decreasing, one for each of {horizon} steps"
-    given = [weights(t) for t in range(1, horizon + 1)] if callable(weights) else weights
-    try:
-        w = np.asarray(given)
-    except ValueError:  # rows of unequal length
-        reject("weights", owner, rule, weights)
-    if w.shape != (horizon,) or w.dtype.kind not in "iuf" or not (np.isfinite(w) & (w > 0)).all():
-        reject("weights", owner, rule, weights)
-    if (np.diff(w) < 0).any():
-        reject("weights", owner, rule, weights)
+    if callable(weights):
+        try:
+            weights = [weights(t) for t in range(1, horizon + 1)]
+        except OverflowError as error:
+            reject("weights", owner, f"{rule} (for eta^-t there is 'discount')", str(error))
+    w = as_floats("weights", weights, owner, rule)
+    if w.shape != (horizon,):
+        reject("weights", owner, rule, f"an array {w.shape}")
+    previous = np.append(0.0, w[:-1])
+    wrong = np.flatnonzero(~((w > 0) & (w < math.inf) & (w >= previous)))
+    if wrong.size:
+        reject("weights", owner, rule, f"{w[wrong[0]]} at step {wrong[0] + 1}")
     ratios: Array = np.append(1.0, w[:-1] / w[1:])
     return ratios

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wgp_agents.base import Agent, Mask
 from wgp_agents.gp.decisions import Arms, Box, Decisions
 from wgp_agents.gp.memory import Memory
-from wgp_agents.gp.planned_gain import GAINS, computed_gain, planned_gains
+from wgp_agents.gp.planned_gain import GAINS, PlannedGains, computed_gain
 from wgp_agents.gp.posterior import Interval, Posterior
 from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.tuning import Forgetting
@@ -111,11 +111,12 @@ class GPAgent(Agent):
         self._steps = np.zeros(batch, np.int64)
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
         self.gain = check_choice("gain", gain, owner, GAINS)
-        self._planned_gains: Array | None = None
-        self._rows = np.arange(batch)
-        self._source = feature_source(features, self.problem, owner)
+        source = feature_source(features, self.problem, owner)
         space, domain = Box if self.problem.continuous else Arms, self.problem.domain
-        self._decisions: Decisions = space(self._source, domain, self.regularization)
+        self._decisions: Decisions = space(source, domain, self.regularization)
+        self._planned: PlannedGains | None = None
+        if gain != "realised":
+            self._planned = PlannedGains(gain, self._decisions.basis, source, self.problem)
         self._memory = memory(self._decisions)
         self.forgetting = forgetting
         if forgetting is not None:
@@ -139,11 +140,8 @@ class GPAgent(Agent):
             self.norm_bound[mask] = np.broadcast_to(bound, self.num_learners)[mask]
         self._memory.restart(mask, forgetting)
         self._steps[mask] = 0
-        if self.gain != "realised":
-            basis, source = self._decisions.basis, self._source
-            self._planned_gains = planned_gains(
-                self.gain, self._memory, basis, source, self.problem
-            )
+        if self._planned is not None:
+            self._planned.restart(mask, self._memory.ratios)
 
     def _widths(self) -> Array:
         """Return beta of every learner, `(B,)`."""
@@ -162,11 +160,9 @@ class GPAgent(Agent):
 
     def _gains(self) -> Array:
         """Return the information gain that beta takes, `(B,)`."""
-        if self._planned_gains is None:
+        if self._planned is None:
             return self._memory.gain
-        held = np.minimum(self._memory.held, self._planned_gains.shape[1] - 1)
-        gains: Array = self._planned_gains[self._rows, held]
-        return gains
+        return self._planned.after(self._memory.held)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         """Maximise the upper confidence bound, [Deng22] Algorithm 1 line 3."""

@@ -381,7 +381,8 @@ def discount_update(
             if eta == 1.0:  # a window takes rewards away again, large ones too
                 add(b, lost, i, rewards[learner] * factor)
             else:
-                b[i] = eta * b[i] + rewards[learner] * factor
+                b[i] = eta * (b[i] + lost[i]) + rewards[learner] * factor
+                lost[i] = 0.0
             A, A2 = state.gram[learner, i], state.double_gram[learner, i]
             for j in range(m):
                 A[j] = eta * A[j] + factor * f[j]

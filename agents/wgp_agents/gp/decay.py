@@ -14,6 +14,7 @@ from wgp_gym.validation import check_float, reject
 
 __all__ = ["Decay", "ExponentialDecay", "PolynomialDecay"]
 
+LARGEST_LOGARITHM = 700.0
 SLACK = 1 + 1e-12  # a constant that was fitted may miss by its own rounding
 
 
@@ -115,7 +116,8 @@ class PolynomialDecay(Decay):
         """
         check_float("exponent", exponent, "PolynomialDecay", 1, closed="neither")
         c = spectrum.eigenvalues
-        return cls(float((c * index(c) ** exponent).max()), exponent)
+        logarithm = float((np.log(c) + exponent * np.log(index(c))).max())
+        return cls(constant_of(logarithm, "exponent", "PolynomialDecay", exponent), exponent)
 
     def bound(self, m: Array) -> Array:
         """Return C m^-beta."""
@@ -175,7 +177,8 @@ class ExponentialDecay(Decay):
                 reject("rate", "ExponentialDecay", "given where no eigenvalue decays", rate)
             rate = -float(np.polyfit(index(c), np.log(c), 1)[0])
         check_float("rate", rate, "ExponentialDecay", 0, closed="neither")
-        return cls(math.exp(float((np.log(c) + rate * index(c)).max())), rate)
+        logarithm = float((np.log(c) + rate * index(c)).max())
+        return cls(constant_of(logarithm, "rate", "ExponentialDecay", rate), rate)
 
     def bound(self, m: Array) -> Array:
         """Return C exp(-r m)."""
@@ -192,6 +195,17 @@ class ExponentialDecay(Decay):
     def _dimension(self, spectrum: Spectrum, ratio: float) -> float:
         """Return q, where the tail's share of the bound is 1/2."""
         return math.log(self.constant * spectrum.psi**2 * ratio / self.rate) / self.rate
+
+
+def constant_of(logarithm: float, name: str, owner: str, value: float) -> float:
+    """Return C from its logarithm.
+
+    Raises:
+        ValueError: If it is too large; the message names the parameter that makes it so.
+    """
+    if logarithm > LARGEST_LOGARITHM:
+        reject(name, owner, "so small that the constant is finite", value)
+    return math.exp(logarithm)
 
 
 def index(eigenvalues: Array) -> Array:

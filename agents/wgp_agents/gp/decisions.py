@@ -52,8 +52,11 @@ class Decisions(ABC):
         self.basis = make_basis(features, regularization, tolerances)
 
     @abstractmethod
-    def embed(self, plays: NDArray[Any]) -> Array:
-        """Return the features of plays, `(B, m)`."""
+    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array]:
+        """Return the features of plays, `(B, m)`, and the share of lambda in their noise, `(B,)`.
+
+        The share is lambda / (lambda + what the features leave out of k(x, x)).
+        """
 
     @abstractmethod
     def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
@@ -93,10 +96,9 @@ class Arms(Decisions):
         features = exact_features(source, domain, float(tolerances.min()))
         super().__init__(features, regularization, tolerances)
 
-    def embed(self, plays: NDArray[Any]) -> Array:
-        """Return the features of arms `(B,)`."""
-        found: Array = self.basis.phi.T[plays]
-        return found
+    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array]:
+        """Return the features of arms `(B,)`; they leave out nothing to speak of."""
+        return self.basis.phi.T[plays], np.ones(len(plays))
 
     def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
         """Return the arms, `(B,)`."""
@@ -105,7 +107,7 @@ class Arms(Decisions):
     def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
         """Return these columns."""
         del domain
-        return self.embed(rows)
+        return self.embed(rows)[0]
 
     def posterior(self, memory: Memory, domain: Array) -> Predicted:
         """Return what the memory holds."""
@@ -117,7 +119,11 @@ class Box(Decisions):
     """The box [0, 1]^d: Sobol candidates, then a bounded quasi-Newton climb from the best.
 
     The features are made on the candidates, at most 200, and continue to any other point. What
-    they leave out of k(x, x) is added to the variance there.
+    they leave out of k(x, x), r(x), is added to the variance there, and to the noise variance of
+    a play, which makes its weight lambda / (lambda + r(x)) times as large [SG06]. The confidence
+    bounds are those of the features: they hold where r is negligible.
+
+    Source: [SG06] Snelson, Ghahramani. Sparse Gaussian processes using pseudo-inputs. NIPS 2006.
 
     Args:
         source: The kernel, or the feature map in its place.
@@ -130,8 +136,9 @@ class Box(Decisions):
         tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
         size = min(2 ** (7 + dim), MAX_CANDIDATES)
         self.play_shape = (dim,)
-        spread_out = qmc.Sobol(dim, scramble=False).random(size)
-        self._candidates: Array = np.clip(1.2 * spread_out - 0.1, 0.0, 1.0)
+        inside = qmc.Sobol(dim, scramble=False).random(size)
+        # Stretched, so that a twelfth of them lies on each face: many bounds are largest there.
+        self._candidates: Array = np.clip(1.2 * inside - 0.1, 0.0, 1.0)
         features = exact_features(
             source, self._candidates, float(tolerances.min()), MAX_BOX_FEATURES
         )
@@ -142,13 +149,15 @@ class Box(Decisions):
         unit = STEP * np.eye(dim)
         self._stencil = np.concatenate([np.zeros((1, dim)), unit, -unit])
 
-    def embed(self, plays: NDArray[Any]) -> Array:
+    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array]:
         """Return the features of points `(B, d)`: one at a time, or they would depend on B."""
-        found = np.zeros((len(plays), len(self.basis.phi)))
+        found, left = np.zeros((len(plays), len(self.basis.phi))), np.zeros(len(plays))
         with blas.single_thread():
             for i, (point, rank) in enumerate(zip(plays, self.basis.rank.tolist(), strict=True)):
-                found[i, :rank] = self._extend(point[None], rank)[0][0]
-        return found
+                phi, prior = self._extend(point[None], rank)
+                found[i, :rank] = phi[0]
+                left[i] = max(prior[0] - phi[0] @ phi[0], 0.0)
+        return found, self.basis.ridge / (self.basis.ridge + left)
 
     def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
         """Return the points, `(B, d)`, in single precision, as the environment plays them."""

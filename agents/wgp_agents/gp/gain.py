@@ -1,6 +1,7 @@
 """Information gains: of given plays, of the greedy plays, and the bounds of [Deng22] Section 6.
 
-All four gains of the paper are 1/2 log det(I + D K D / lambda), D = diag(sqrt(relative weights)):
+All four gains of the paper are 1/2 log det(I + D K D / lambda), D = diag(sqrt(relative weights)),
+with the weights of `wgp_agents.gp.weights`:
 
 | gain | relative weights | kernel |
 |---|---|---|
@@ -21,18 +22,18 @@ from numpy.typing import ArrayLike, NDArray
 from wgp_agents.gp.compiled import compiled
 from wgp_agents.gp.spectrum import Spectrum
 from wgp_gym.kernels import Array
-from wgp_gym.validation import check_float, check_int, reject
+from wgp_gym.validation import as_floats, check_float, reject
 
 __all__ = [
     "GainBound",
     "Greedy",
-    "double_weights",
     "gain_bound",
     "greedy_gains",
     "information_gain",
-    "single_weights",
-    "total_weight",
 ]
+
+
+BLOCK = 4_096  # total weights that are looked at together
 
 
 class Greedy(NamedTuple):
@@ -59,51 +60,6 @@ class GainBound(NamedTuple):
     value: Any
     dimension: Any
     tail: Any
-
-
-def single_weights(discount: float, count: int) -> Array:
-    """Return eta^0, eta^1, ..., eta^(count - 1), `(count,)`: newest first.
-
-    Raises:
-        ValueError: If eta is not in (0, 1] or the count is below 1.
-    """
-    check_float("discount", discount, "single_weights", 0, 1, closed="right")
-    steps = np.arange(check_int("count", count, "single_weights", 1))
-    weights: Array = np.power(np.full(len(steps), float(discount)), steps)
-    return weights
-
-
-def double_weights(discount: float, count: int) -> Array:
-    """Return eta^0, eta^2, ..., eta^(2 count - 2), `(count,)`: newest first.
-
-    Raises:
-        ValueError: As `single_weights`.
-    """
-    return np.square(single_weights(discount, count))
-
-
-def total_weight(discount: ArrayLike, count: ArrayLike = math.inf, power: int = 1) -> Any:
-    """Return S = sum over s < count of eta^(power s), the sum in the proof of [Deng22] Theorem 7.
-
-    Args:
-        discount: eta in (0, 1], any shape.
-        count: t >= 1; infinity gives the limit 1 / (1 - eta^power). Broadcasts with eta.
-        power: 1 for the weights of gamma-tilde and gamma-breve, 2 for those of gamma-bar.
-
-    Returns:
-        A float, or an array of the broadcast shape.
-
-    Raises:
-        ValueError: If a parameter is out of its range.
-    """
-    eta, t = np.asarray(discount, float), np.asarray(count, float)
-    if not ((eta > 0) & (eta <= 1)).all():
-        reject("discount", "total_weight", "in (0, 1]", discount)
-    if not (t >= 1).all():
-        reject("count", "total_weight", "at least 1", count)
-    log = check_int("power", power, "total_weight", 1) * np.log(eta)
-    some = np.where(log < 0, log, -1.0)  # a stand-in where nothing is forgotten
-    return np.where(log < 0, np.expm1(t * some) / np.expm1(some), t)[()]
 
 
 def information_gain(gram: Array, weights: Array, regularization: float) -> float:
@@ -236,15 +192,21 @@ def gain_bound(spectrum: Spectrum, total_weight: ArrayLike, regularization: Arra
     Raises:
         ValueError: If a parameter is out of its range.
     """
-    S, ridge = np.asarray(total_weight, float), np.asarray(regularization, float)
+    S = as_floats("total_weight", total_weight, "gain_bound", "in [0, inf)")
+    ridge = as_floats("regularization", regularization, "gain_bound", "in (0, inf)")
     if not (np.isfinite(S) & (S >= 0)).all():
         reject("total_weight", "gain_bound", "in [0, inf)", total_weight)
-    if not ((ridge > 0) & (ridge < math.inf)).all():
+    if not (np.isfinite(ridge) & (ridge > 0)).all():
         reject("regularization", "gain_bound", "in (0, inf)", regularization)
-    ratio = (S / ridge)[..., None]
+    ratio = np.asarray(S / ridge)
     N = np.arange(len(spectrum.tails))
-    head = N / 2 * np.log1p(spectrum.k_dot * ratio / np.maximum(N, 1))
-    values = head + ratio * spectrum.tails / 2
-    best = values.argmin(axis=-1)
-    value = np.take_along_axis(values, best[..., None], axis=-1)[..., 0]
-    return GainBound(value[()], best[()], spectrum.tails[best])
+    value, best = np.empty(ratio.size), np.empty(ratio.size, np.intp)
+    for start in range(0, ratio.size, BLOCK):  # a block at a time: there are S x N values
+        part = slice(start, start + BLOCK)
+        scaled = ratio.ravel()[part, None]
+        head = N / 2 * np.log1p(spectrum.k_dot * scaled / np.maximum(N, 1))
+        values = head + scaled * spectrum.tails / 2
+        best[part] = values.argmin(axis=1)
+        value[part] = values.min(axis=1)
+    dimension = best.reshape(ratio.shape)
+    return GainBound(value.reshape(ratio.shape)[()], dimension[()], spectrum.tails[dimension])

@@ -3,55 +3,60 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wgp_agents.gp.basis import Basis
 from wgp_agents.gp.gain import gain_bound, greedy_gains
-from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.spectrum import mercer_spectrum
+from wgp_agents.gp.state import Mask
+from wgp_agents.gp.weights import weight_sums
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array, Kernel
 from wgp_gym.problem import BanditProblem
 
-__all__ = ["GAINS", "computed_gain", "planned_gains"]
+__all__ = ["GAINS", "PlannedGains", "computed_gain"]
 
 GAINS = ("realised", "greedy", "bound")
 
 
-def planned_gains(
-    kind: str,
-    memory: Memory,
-    basis: Basis,
-    source: Kernel | FeatureMap,
-    problem: BanditProblem,
-) -> Array:
-    """Return the double-weighted gain after 0 ... T observations, `(B, T + 1)`.
+class PlannedGains:
+    """The double-weighted gains of B learners after 0 ... T observations.
 
     Args:
         kind: "greedy", a lower bound of the maximum over all plays; or "bound", an upper one.
-        memory: What gives each observation its weight.
         basis: The features of the points.
         source: The kernel that they stand for, or the feature map in its place.
         problem: The problem at hand.
     """
-    horizon = problem.horizon
-    if kind == "greedy":
-        assert memory.ratios.shape[1] == 1  # or the weights of t steps would not begin those of T
-        weights = memory.ratios ** (2.0 * np.arange(horizon))
-        gains = greedy_gains(basis.phi.T, weights, basis.ridge).gains
-    else:
-        spectrum = mercer_spectrum(source, problem.domain)
-        gains = gain_bound(
-            spectrum, weight_sums(memory.ratios, horizon), basis.ridge[:, None]
-        ).value
-    return np.concatenate([np.zeros((len(basis.ridge), 1)), gains], axis=1)
 
+    def __init__(
+        self, kind: str, basis: Basis, source: Kernel | FeatureMap, problem: BanditProblem
+    ) -> None:
+        self._basis, self._rows = basis, np.arange(len(basis.ridge))
+        self._spectrum = mercer_spectrum(source, problem.domain) if kind == "bound" else None
+        self._gains = np.zeros((len(basis.ridge), problem.horizon + 1))
 
-def weight_sums(ratios: Array, horizon: int) -> Array:
-    """Return the sum of (w_s / w_t)^2 over s after t = 1 ... T observations, `(B, T)`."""
-    sums = np.ones((len(ratios), horizon))
-    for t in range(1, horizon):
-        sums[:, t] += ratios[:, min(t, ratios.shape[1] - 1)] ** 2 * sums[:, t - 1]
-    return sums
+    def restart(self, mask: Mask, ratios: Array) -> None:
+        """Compute the gains of the learners in `mask` `(B,)`.
+
+        Args:
+            mask: Who starts again.
+            ratios: The discounts of their memories, `(B, L)`: see `Memory`.
+        """
+        horizon, ridge = self._gains.shape[1] - 1, self._basis.ridge[mask]
+        if self._spectrum is not None:
+            sums = weight_sums(ratios[mask], horizon)
+            gains = gain_bound(self._spectrum, sums, ridge[:, None]).value
+        else:
+            assert ratios.shape[1] == 1  # or the weights of t steps would not begin those of T
+            weights = ratios[mask] ** (2.0 * np.arange(horizon))
+            gains = greedy_gains(self._basis.phi.T, weights, ridge).gains
+        self._gains[mask, 1:] = gains
+
+    def after(self, held: NDArray[np.int64]) -> Array:
+        """Return the gains after `held` observations, `(B,)`; beyond T, those after T."""
+        gains: Array = self._gains[self._rows, np.minimum(held, self._gains.shape[1] - 1)]
+        return gains
 
 
 def computed_gain(basis: Basis, horizon: int) -> Array:

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 
 from wgp_agents.gp.posterior import Posterior
 from wgp_gym.kernels import Array, Kernel
-from wgp_gym.validation import check_float, reject
+from wgp_gym.validation import as_floats, check_float, reject
 
 __all__ = ["WeightedGPRegressor"]
 
 OWNER = "WeightedGPRegressor"
-JITTERS = (0.0, 1e-12, 1e-10, 1e-8)  # shares of the mean diagonal, tried in turn
+JITTERS = (0.0, 1e-12, 1e-10, 1e-8)  # shares of each diagonal entry, tried in turn
 
 
 class WeightedGPRegressor:
@@ -37,14 +37,16 @@ class WeightedGPRegressor:
         regularization: lambda > 0.
 
     Attributes:
-        jitter_: What was added to the diagonal to make the factorisation succeed, usually 0; the
-            same for the whole batch.
+        jitter_: Which share of each diagonal entry was added to it to make the factorisation
+            succeed, usually 0; the same for the whole batch.
 
     Raises:
-        ValueError: If lambda is not positive.
+        ValueError: If the kernel is none, or lambda is not positive.
     """
 
     def __init__(self, kernel: Kernel, regularization: float) -> None:
+        if not isinstance(kernel, Kernel):
+            reject("kernel", OWNER, "a Kernel", kernel)
         self.kernel = kernel
         self.regularization = check_float(
             "regularization", regularization, OWNER, 0, closed="neither"
@@ -76,13 +78,16 @@ class WeightedGPRegressor:
         """
         points = checked_points(X)
         n = len(points)
-        values = np.asarray(y, float)
-        if values.ndim not in (1, 2) or values.shape[-1] != n or not np.isfinite(values).all():
-            reject("y", OWNER, f"finite and of shape ({n},) or (B, {n})", y)
+        shape = f"of shape ({n},) or (B, {n})"
+        values = as_floats("y", y, OWNER, f"finite and {shape}")
+        if values.ndim not in (1, 2) or values.shape[-1] != n:
+            reject("y", OWNER, shape, values.shape)
+        if not np.isfinite(values).all():
+            reject("y", OWNER, "finite", float(values[~np.isfinite(values)][0]))
         given = np.ones(n) if sample_weight is None else sample_weight
-        weights = checked_weights("sample_weight", given, f"of shape ({n},) or (B, {n})")
+        weights = checked_weights("sample_weight", given, shape)
         if weights.ndim not in (1, 2) or weights.shape[-1] != n:
-            reject("sample_weight", OWNER, f"of shape ({n},) or (B, {n})", sample_weight)
+            reject("sample_weight", OWNER, shape, weights.shape)
         last = weights[..., -1] if regularization_weight is None else regularization_weight
         last = checked_weights("regularization_weight", last, "a scalar or of shape (B,)")
         sizes = {"y": values.shape[:-1], "sample_weight": weights.shape[:-1]}
@@ -164,11 +169,13 @@ def checked_points(X: ArrayLike, dim: int | None = None) -> Array:
     Raises:
         ValueError: If they are not; or not of dimension `dim`, where given.
     """
-    points = np.array(X, float)  # a copy: the caller may change X later
+    shape = f"of shape (n, {'d' if dim is None else dim})"
+    points = as_floats("X", X, OWNER, shape).copy()  # the caller may change X later
     if points.ndim != 2 or points.size == 0 or dim not in (None, points.shape[1]):
-        reject("X", OWNER, f"of shape (n, {'d' if dim is None else dim})", points.shape)
-    if not ((points >= 0) & (points <= 1)).all():
-        reject("X", OWNER, "in [0, 1]^d", X)
+        reject("X", OWNER, shape, points.shape)
+    outside = points[~((points >= 0) & (points <= 1))]  # also where it is NaN
+    if outside.size:
+        reject("X", OWNER, "in [0, 1]^d", float(outside[0]))
     return points
 
 
@@ -178,9 +185,11 @@ def checked_weights(name: str, weights: Any, shape: str) -> Array:
     Raises:
         ValueError: If one is not.
     """
-    array = np.asarray(weights, float)
-    if array.size == 0 or not ((array > 0) & (array < math.inf)).all():
-        reject(name, OWNER, f"{shape}, finite and positive", weights)
+    rule = f"{shape}, finite and positive"
+    array = as_floats(name, weights, OWNER, rule)
+    wrong = array[~((array > 0) & (array < math.inf))]
+    if array.size == 0 or wrong.size:
+        reject(name, OWNER, rule, float(wrong[0]) if wrong.size else weights)
     return array
 
 
@@ -201,15 +210,23 @@ def common_batch(sizes: dict[str, tuple[int, ...]]) -> int | None:
 def factorize(weighted: Array, ridge: float) -> tuple[Array, float]:
     """Return the Cholesky factor of K~ + lambda I `(B, n, n)` and the jitter it took.
 
+    The matrix is scaled to a diagonal of ones for it: weights may differ by many orders, and a
+    jitter in the unit of the largest would swamp the smallest.
+
     Raises:
         ValueError: If the largest jitter does not suffice.
     """
     identity = np.eye(weighted.shape[-1])
-    scale = float(np.trace(weighted, axis1=-2, axis2=-1).mean()) / len(identity) + ridge
-    for share in JITTERS:
+    V = weighted + ridge * identity
+    diagonal = V.diagonal(axis1=-2, axis2=-1)
+    if not (diagonal > 0).all():
+        reject("regularization", OWNER, "larger: K~ + lambda I is not positive definite", ridge)
+    roots = np.sqrt(diagonal)[..., None]
+    scaled = V / roots / roots.swapaxes(-1, -2)
+    for jitter in JITTERS:
         try:
-            factor = np.linalg.cholesky(weighted + (ridge + share * scale) * identity)
+            factor = roots * np.linalg.cholesky(scaled + jitter * identity)
         except np.linalg.LinAlgError:
             continue
-        return np.asarray(factor, float), share * scale
+        return np.asarray(factor, float), jitter
     reject("regularization", OWNER, "larger: K~ + lambda I is not positive definite", ridge)

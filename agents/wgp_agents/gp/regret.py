@@ -15,7 +15,8 @@ S = 1 / (1 - eta) and sigma-breve^2 = lambda phi^T V^{-1} phi <= 1 + eps =: u, t
    of x and the plays. Features change v^T G v by at most eps |v|_1^2 <= eps (1 + sqrt(S) |a|)^2,
    and the minimiser has |a| <= min((1 + eps) sqrt(S) / lambda, sqrt(1 + eps) / (2 sqrt(lambda))).
    So |sigma-tilde - sigma-breve| <= sqrt(eps) (1 + sqrt(S) |a|).
-   Deviation: the paper has sqrt(eps) S: it sets lambda_t = lambda eta^-t and then drops lambda.
+   Deviation: the paper has sqrt(eps) S: its proof puts a lambda into the norms of k~ and of
+   K~ - K-breve that they do not have, which then cancels that of lambda_t.
 5. The drift up to step t is weighed by the steps t - c ... t - 1, which are c; each change of f
    falls into at most c such windows. Deviation: Lemma 18, on a window, counts t as well,
    which makes c + 1 terms, and takes the last window where it needs the largest; the gain here
@@ -27,9 +28,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wgp_gym.validation import check_choice, check_float, check_int
+from wgp_gym.validation import check_choice, check_float, check_int, reject
 
 __all__ = ["RegretBound", "deviation_error_bound", "deviation_sum_bound", "regret_bound"]
+
+
+SMALLEST_PRODUCT = 1e-150  # its square, and 1 over it, are numbers
 
 
 class RegretBound(NamedTuple):
@@ -177,6 +181,9 @@ def check_common(owner: str, discount: float, regularization: float, error: floa
     """Check the parameters of every bound."""
     check_float("discount", discount, owner, 0, 1, closed="neither")
     check_float("regularization", regularization, owner, 0, closed="neither")
+    if discount * regularization < SMALLEST_PRODUCT:
+        rule = f"such that discount * regularization is at least {SMALLEST_PRODUCT:g}"
+        reject("regularization", owner, rule, regularization)
     check_float("feature_error", error, owner, 0)
 
 

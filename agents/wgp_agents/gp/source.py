@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from wgp_agents.gp.tuning import gain_order
 from wgp_gym.features import FeatureMap
@@ -13,14 +16,17 @@ from wgp_gym.fourier import (
     degree_for,
     quadrature_features,
     random_features,
+    sup_error,
 )
-from wgp_gym.kernels import Kernel, SquaredExponential
+from wgp_gym.kernels import Array, Kernel, SquaredExponential
 from wgp_gym.problem import BanditProblem
-from wgp_gym.validation import check_choice, reject
+from wgp_gym.validation import as_floats, check_choice, reject
 
 __all__ = ["feature_source"]
 
 FEATURES = ("exact", "quadrature", "random")
+QUADRATURE_ERROR = 1e-6  # of the SE kernel along one axis
+AXIS = np.linspace(0.0, 1.0, 101)[:, None]
 RANDOM_FREQUENCIES = 1_000  # two features each
 RANDOM_SEED = 0  # one map for all learners of all agents
 
@@ -30,8 +36,8 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
 
     Args:
         features: "exact": the kernel itself; "quadrature": quadrature Fourier features of the
-            degree that [Deng22] Corollary 5 asks for, with gamma of order (log T)^(d+1), and for
-            the SE kernel at least 1 / l^2;
+            degree that [Deng22] Corollary 5 asks for, with gamma of order (log T)^(d+1), and more
+            for a short SE kernel: see `quadrature_degree`;
             "random": 2,000 random Fourier features, always the same; or a feature map, a
             function from points `(n, d)` to features `(n, M)`.
         problem: The problem at hand.
@@ -41,8 +47,7 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
         ValueError: If there is no such choice, or the kernel has no such features.
     """
     if callable(features):
-        given: FeatureMap = features
-        return given
+        return GivenMap(features, owner)
     check_choice("features", features, owner, FEATURES)
     kernel, dim = problem.kernel, problem.domain.shape[1]
     if features == "quadrature":
@@ -53,19 +58,54 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
 
 
 def quadrature_degree(problem: BanditProblem, owner: str) -> int:
-    """Return the degree of Corollary 5, and at least 1 / l^2 for the SE kernel.
+    """Return the degree of Corollary 5; for the SE kernel, one whose error is at most 1e-6.
 
-    Deviation: the corollary takes eps_m for (e / 4)^m, which needs m l^2 >= 1; its degree does
-    not look at l, and below that the features are those of another kernel.
+    Deviation: the corollary takes eps_m for (e / 4)^m, which needs m l^2 >= 1. Its degree does not
+    look at l; for short l its features are those of another kernel.
 
     Raises:
         ValueError: If a rule of this degree has too many nodes.
     """
     kernel, dim = problem.kernel, problem.domain.shape[1]
     degree = degree_for(problem.horizon, gain_order(problem.horizon, dim))
-    if isinstance(kernel, SquaredExponential):
-        degree = max(degree, math.ceil(kernel.lengthscale**-2))
-    if degree > MAX_DEGREE or degree**dim > MAX_NODES:
-        rule = f"'exact' or 'random' for {kernel}, d = {dim}: it takes {degree}^{dim} nodes"
+    error = axis_error(kernel, degree)
+    while error > QUADRATURE_ERROR and degree < MAX_DEGREE:
+        degree = min(math.ceil(1.25 * degree), MAX_DEGREE)
+        error = axis_error(kernel, degree)
+    if error > QUADRATURE_ERROR or degree**dim > MAX_NODES:
+        why = f"leave an error of {error:.0e}" if error > QUADRATURE_ERROR else "are too many"
+        rule = f"'exact' or 'random' for {kernel}, d = {dim}: {degree}^{dim} nodes {why}"
         reject("features", owner, rule, "quadrature")
     return degree
+
+
+def axis_error(kernel: Kernel, degree: int) -> float:
+    """Return the error of the SE kernel's quadrature along one axis; 0 for any other kernel."""
+    if not isinstance(kernel, SquaredExponential):
+        return 0.0
+    return sup_error(quadrature_features(kernel, 1, degree), kernel, AXIS)
+
+
+@dataclass(frozen=True)
+class GivenMap:
+    """A user's feature map, whose tables are looked at.
+
+    Attributes:
+        function: From points `(n, d)` to features `(n, M)`.
+        owner: The agent's name, for errors.
+    """
+
+    function: FeatureMap
+    owner: str
+
+    def __call__(self, X: Array) -> Array:
+        """Return the features of points `(n, d)`, `(n, M)`.
+
+        Raises:
+            ValueError: If there is not one row of finite numbers for each point.
+        """
+        rule = f"a map from n points to n rows of finite numbers (n = {len(X)})"
+        table = as_floats("features", self.function(X), self.owner, rule)
+        if table.ndim != 2 or len(table) != len(X) or not np.isfinite(table).all():
+            reject("features", self.owner, rule, f"an array {table.shape}")
+        return table

@@ -14,7 +14,7 @@ import numpy as np
 
 from wgp_gym.features import FeatureMap, exact_features
 from wgp_gym.kernels import Array, Kernel
-from wgp_gym.validation import reject
+from wgp_gym.validation import as_floats, reject
 
 __all__ = ["Spectrum", "mercer_spectrum"]
 
@@ -59,9 +59,10 @@ def mercer_spectrum(kernel: Kernel | FeatureMap, domain: Array) -> Spectrum:
     Raises:
         ValueError: If the domain is not a table of points, or the kernel is zero on it.
     """
-    domain = np.asarray(domain, float)
-    if domain.ndim != 2 or len(domain) == 0:
-        reject("domain", "mercer_spectrum", "a table of points (n, d)", domain.shape)
+    rule = "a table of finite points (n, d)"
+    domain = as_floats("domain", domain, "mercer_spectrum", rule)
+    if domain.ndim != 2 or domain.size == 0 or not np.isfinite(domain).all():
+        reject("domain", "mercer_spectrum", rule, domain)
     n = len(domain)
     if isinstance(kernel, Kernel) and n <= LARGEST_DENSE:
         prior = kernel.diagonal(domain)

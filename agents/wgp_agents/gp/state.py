@@ -104,8 +104,10 @@ class GramState:
         After a removal the posterior is left as it was until the next addition.
         """
         eta = self._keep if discount is None else discount
-        basis, arrays, features = self._basis, self.arrays, self._embed(plays)
-        compiled.discount_update(sign, features, rewards, active, eta, basis, arrays)
+        basis, arrays, (features, share) = self._basis, self.arrays, self._embed(plays)
+        root = np.sqrt(share)
+        scaled = features * root[:, None], rewards * root
+        compiled.discount_update(sign, *scaled, active, eta, basis, arrays)
         if sign < 0:  # an addition follows at once
             return
         compiled.posteriors(active & ~self._many, basis, arrays)

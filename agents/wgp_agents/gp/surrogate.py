@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from wgp_agents.gp.regression import WeightedGPRegressor
 from wgp_gym.kernels import Array, Kernel
+from wgp_gym.validation import reject
 
 __all__ = ["surrogate"]
 
@@ -36,6 +39,12 @@ def surrogate(
     Raises:
         ValueError: If an argument does not fit: see `WeightedGPRegressor.fit`.
     """
+    for name, given, size in (
+        ("truth_now", truth_now, len(truth_then)),
+        ("truth_at_points", truth_at_points, len(points)),
+    ):
+        if np.shape(given) != (size,):
+            reject(name, "surrogate", f"of shape ({size},)", np.shape(given))
     model = WeightedGPRegressor(kernel, regularization).fit(X, truth_then - truth_now, weights)
     value: Array = truth_at_points + model.predict(points).mean
     return value

@@ -2,7 +2,6 @@
 
 References:
     [CG17] Chowdhury, Gopalan. On Kernelized Multi-armed Bandits. ICML 2017.
-    [Wu26] Wu. 2026: the time-uniform claim for discounted weights is false; its repair.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from wgp_gym.validation import check_choice
 
 __all__ = ["CONFIDENCE", "WidthForm", "chowdhury_width", "deng_width", "step_delta"]
 
+SMALLEST_DELTA = 5e-324  # or a share of the smallest delta would be 0
 CONFIDENCE = ("paper", "union", "anytime")
 
 
@@ -48,9 +48,7 @@ def deng_width(
             plays, gamma-bar, which cannot be computed and is never smaller; the self-normalised
             inequality behind the bound holds for the realised one.
     """
-    width: Array = norm_bound + noise_scale * np.sqrt(
-        2 * (np.log(1 / delta) + gain) / regularization
-    )
+    width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain - np.log(delta)) / regularization)
     return width
 
 
@@ -62,7 +60,7 @@ def chowdhury_width(
     It belongs to lambda = 1 + 2 / T. Arguments as in `deng_width`.
     """
     del regularization
-    width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain + 1 + np.log(1 / delta)))
+    width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain + 1 - np.log(delta)))
     return width
 
 
@@ -83,14 +81,10 @@ def step_delta(confidence: str, delta: Array, steps: NDArray[np.int64], horizon:
 
     Raises:
         ValueError: If there is no such form.
-
-    Source: [Wu26].
     """
     check_choice("confidence", confidence, "step_delta", CONFIDENCE)
     if confidence == "paper":
         return delta
-    if confidence == "union":
-        return delta / horizon
     t = np.maximum(steps, 1)
-    share: Array = delta / (2 * t * (1 + np.log(t)) ** 2)
-    return share
+    parts = horizon if confidence == "union" else 2 * t * (1 + np.log(t)) ** 2
+    return np.maximum(delta / parts, SMALLEST_DELTA)

@@ -48,7 +48,7 @@ class Panel:
 PANELS = (
     Panel(
         "coverage",
-        "Theorem 2 for all t at once:\nfalse as printed, repaired by a union bound",
+        "Theorem 2 for all t at once: false as printed,\nrepaired (union and anytime: 0)",
         "horizon T",
         "share of runs in which the bound fails\nat some t <= T (one arm, eta = 0.5)",
         ("log", "linear"),
@@ -56,14 +56,14 @@ PANELS = (
     ),
     Panel(
         "quadrature",
-        "Lemma 14: the error of quadrature features\nstays below eps_m (SE, l = 0.2)",
+        "Lemma 14: the error of quadrature features\nstays below its bound eps_m (SE, l = 0.2)",
         "nodes along each axis",
         "largest |k(x, y) - phi(x)' phi(y)|",
         ("linear", "log"),
     ),
     Panel(
         "deviation",
-        "Lemma 15: what features of error eps\ndo to the standard deviation",
+        "Lemma 15: how far features of error eps are off\n(sigma~: kernel, sigma-breve: features)",
         "eps",
         "largest |sigma~ - sigma-breve|",
         ("log", "log"),
@@ -86,7 +86,7 @@ PANELS = (
     ),
     Panel(
         "growth",
-        "Corollary 5: regret at a fixed B_T = 10\n(known B_T; in brackets: exponent of T)",
+        "Corollary 5: regret at a fixed B_T = 10\n(known B_T; in brackets: fitted exponent of T)",
         "horizon T",
         "regret R_T (95 % intervals)",
         ("log", "log"),

@@ -19,7 +19,7 @@ from wgp_agents.verify.confidence import all_times, coverage, drifting
 from wgp_agents.verify.deviations import constants, sums, windows
 from wgp_agents.verify.gains import eigendecay, gain_remarks, gain_theorems
 from wgp_agents.verify.quadrature import agreement, deviation_error, feature_error
-from wgp_agents.verify.regret import growth, last_window, regret_theorem, tight_width
+from wgp_agents.verify.regret import growth, last_window, regret_theorem, small_budget, tight_width
 from wgp_agents.verify.row import Check, Curve, Findings, Row
 
 __all__ = ["CHECKS", "run", "summary", "table", "write_files"]
@@ -32,11 +32,12 @@ CHECKS: tuple[Check, ...] = (
     feature_error,
     deviation_error,
     agreement,
-    constants,
     sums,
-    windows,
+    constants,
     last_window,
+    windows,
     regret_theorem,
+    small_budget,
     growth,
     gain_theorems,
     eigendecay,

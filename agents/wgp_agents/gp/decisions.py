@@ -52,10 +52,10 @@ class Decisions(ABC):
         self.basis = make_basis(features, regularization, tolerances)
 
     @abstractmethod
-    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array]:
+    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array | None]:
         """Return the features of plays, `(B, m)`, and the share of lambda in their noise, `(B,)`.
 
-        The share is lambda / (lambda + what the features leave out of k(x, x)).
+        The share is lambda / (lambda + what the features leave out of k(x, x)); None is 1.
         """
 
     @abstractmethod
@@ -96,9 +96,9 @@ class Arms(Decisions):
         features = exact_features(source, domain, float(tolerances.min()))
         super().__init__(features, regularization, tolerances)
 
-    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array]:
+    def embed(self, plays: NDArray[Any]) -> tuple[Array, None]:
         """Return the features of arms `(B,)`; they leave out nothing to speak of."""
-        return self.basis.phi.T[plays], np.ones(len(plays))
+        return self.basis.phi.T[plays], None
 
     def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
         """Return the arms, `(B,)`."""

@@ -196,6 +196,8 @@ class DiscountMemory(Memory):
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Fade the past and take in one observation."""
-        discount = self.ratios[self._rows, np.minimum(self.held, self.ratios.shape[1] - 1)]
+        discount = self.ratios[:, 0]
+        if self._given:
+            discount = self.ratios[self._rows, np.minimum(self.held, self.ratios.shape[1] - 1)]
         self._state.change(1.0, plays, rewards, active, discount)
         self.held += active

@@ -71,6 +71,7 @@ class GramState:
         batch, (m, n) = len(basis.ridge), basis.phi.shape
         self._basis, self._embed = basis, decisions.embed
         self._many = basis.rank > MANY_FEATURES
+        self._few, self._any_many = ~self._many, bool(self._many.any())
         self._keep = np.ones(batch)
         self.arrays = DiscountArrays(
             gram=np.zeros((batch, m, m)),
@@ -105,13 +106,14 @@ class GramState:
         """
         eta = self._keep if discount is None else discount
         basis, arrays, (features, share) = self._basis, self.arrays, self._embed(plays)
-        root = np.sqrt(share)
-        scaled = features * root[:, None], rewards * root
-        compiled.discount_update(sign, *scaled, active, eta, basis, arrays)
+        if share is not None:
+            root = np.sqrt(share)
+            features, rewards = features * root[:, None], rewards * root
+        compiled.discount_update(sign, features, rewards, active, eta, basis, arrays)
         if sign < 0:  # an addition follows at once
             return
-        compiled.posteriors(active & ~self._many, basis, arrays)
-        if self._many.any():
+        compiled.posteriors(active & self._few, basis, arrays)
+        if self._any_many:
             blas.posteriors(active & self._many, basis, arrays)
 
 

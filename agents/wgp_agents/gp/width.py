@@ -82,9 +82,9 @@ def step_delta(confidence: str, delta: Array, steps: NDArray[np.int64], horizon:
     Raises:
         ValueError: If there is no such form.
     """
-    check_choice("confidence", confidence, "step_delta", CONFIDENCE)
-    if confidence == "paper":
+    if confidence == "paper":  # the usual case, at every step
         return delta
+    check_choice("confidence", confidence, "step_delta", CONFIDENCE)
     t = np.maximum(steps, 1)
     parts = horizon if confidence == "union" else 2 * t * (1 + np.log(t)) ** 2
     return np.maximum(delta / parts, SMALLEST_DELTA)

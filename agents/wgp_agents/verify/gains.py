@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from wgp_agents.gp.decay import Decay, ExponentialDecay, PolynomialDecay
-from wgp_agents.gp.gain import gain_bound, greedy_gains, information_gain
+from wgp_agents.gp.gain import GainBound, gain_bound, greedy_gains, information_gain
 from wgp_agents.gp.spectrum import Spectrum, mercer_spectrum
 from wgp_agents.gp.weights import double_weights, single_weights, total_weight
 from wgp_agents.verify.row import Curve, Findings, Row
@@ -52,15 +52,21 @@ def theorem_rows(
     weights = np.stack([double_weights(eta, horizon) for eta in (1.0, *DISCOUNTS)])
     gains = greedy_gains(table, weights, ridge).gains[:, -1]
     universal = gain_bound(spectrum, horizon, ridge)
-    claim = f"gamma-bar_T <= its bound for all weights (N = {universal.dimension})"
+    claim = f"gamma-bar_T <= its bound for all weights ({described(spectrum, universal)})"
     rows = [Row("Theorem 6", claim, f"{where}, w = 1", float(gains[0]), float(universal.value))]
     for eta, gain in zip(DISCOUNTS, gains[1:], strict=True):
         bound = gain_bound(spectrum, total_weight(eta, power=2), ridge)
-        claim = f"gamma-bar_T <= its bound for eta^-t (N = {bound.dimension})"
+        claim = f"gamma-bar_T <= its bound for eta^-t ({described(spectrum, bound)})"
         rows.append(
             Row("Theorem 7", claim, f"{where}, eta = {eta}", float(gain), float(bound.value))
         )
     return rows
+
+
+def described(spectrum: Spectrum, bound: GainBound) -> str:
+    """Return what the bound was made of."""
+    size = f"N = {bound.dimension}, delta_N = {bound.tail:.1e}"
+    return f"{size}, psi = {spectrum.psi:.2f}, k_dot = {spectrum.k_dot:g}"
 
 
 def gain_curves(horizon: int) -> list[Curve]:

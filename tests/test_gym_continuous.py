@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.stats import qmc
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from wgp_gym.envs import BanditEnv
@@ -178,3 +179,19 @@ def test_points_are_played_in_single_precision(make_env: Make) -> None:
 def test_tables_have_no_points_between_arms(make_env: Make) -> None:
     with pytest.raises(TypeError, match="continuous"):
         make_env("WGPBandit-Stock-v0", continuous=True)
+
+
+@pytest.mark.parametrize(("dim", "points_per_dim"), [(3, 8), (6, 3)])
+def test_optimum_of_a_larger_box(make_env: Make, dim: int, points_per_dim: int) -> None:
+    """Never below climbs from the best 30 of 16,384 Sobol points."""
+    env = make_env(STATIONARY, continuous=True, horizon=5, dim=dim, points_per_dim=points_per_dim)
+    _, info = env.reset(seed=1)
+    f = expansion(env, "se")
+    points = qmc.Sobol(dim, scramble=False).random(2**14)
+    values = f(points)
+    best = float(values.max())
+    for start in points[np.argsort(-values)[:30]]:
+        found = minimize(lambda x: -float(f(x[None])[0]), start, bounds=[(0, 1)] * dim)
+        best = max(best, -float(found.fun))
+    assert info["optimal_reward"] >= best - 1e-9
+    assert f(info["optimal_action"])[0] == pytest.approx(info["optimal_reward"], abs=1e-9)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +112,45 @@ def large(points_per_dim: int, steps: int) -> Rows:
     return [(f"{name}: one step", spent, "ms"), (f"{name}: peak memory", peak, "GiB")]
 
 
+def climb(seeds: int) -> Rows:
+    """Measure how far below the top of a dense grid the plays' bounds stay, in units of beta."""
+    rows: Rows = []
+    cases = ((1, 0.05, 100, 2_001), (1, 0.2, 100, 2_001), (2, 0.1, 20, 141), (2, 0.2, 20, 141))
+    for dim, lengthscale, points, dense in (*cases, (3, 0.2, 8, 31), (3, 0.5, 8, 31)):
+        kwargs: dict[str, Any] = {"dim": dim, "points_per_dim": points}
+        kwargs["lengthscale"] = lengthscale
+        misses = []
+        for seed in range(seeds):
+            env: Any = gymnasium.make("WGPBandit-Abrupt-v0", continuous=True, horizon=60, **kwargs)
+            env.reset(seed=seed)
+            problem = replace(env.unwrapped.problem, domain=grid(dense, dim))
+            agent: Any = wgp_agents.make("wgp-ucb", env)
+            twin: Any = wgp_agents.make("wgp-ucb", problem)  # the same learner, on a dense grid
+            for learner in (agent, twin):
+                learner.reset(seed)
+            for t in range(60):
+                point = agent.act()
+                reward = env.step(point)[1]
+                if t % 6 == 5:
+                    place = replace(problem, domain=np.asarray(point, float)[None])
+                    top = float(twin.confidence_interval().upper.max())
+                    twin.problem = place
+                    misses.append((top - float(twin.confidence_interval().upper[0])) / twin.beta())
+                    twin.problem = problem
+                for learner in (agent, twin):
+                    learner.observe(point, reward)
+        name = f"box, d = {dim}, l = {lengthscale}: {len(misses)} plays below a grid's top by"
+        rows.append((f"{name} at most", max(0.0, *misses), "beta"))
+        rows.append((f"{name} over 0.001 beta", float(np.mean(np.array(misses) > 1e-3)), "share"))
+    return rows
+
+
 SECTIONS: dict[str, Callable[[bool], Rows]] = {
     "quadrature": lambda quick: quadrature(100 if quick else 500),
     "tight": lambda quick: tight(100 if quick else 500),
     "greedy": lambda quick: greedy(),
     "box": lambda quick: box(2 if quick else 20),
+    "climb": lambda quick: climb(1 if quick else 4),
     "10,000": lambda quick: large(100, 10 if quick else 50),
     "100,000": lambda quick: large(316, 3 if quick else 10),
 }
@@ -139,7 +174,7 @@ def main() -> None:
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         found = json.loads(done.stdout)
         for name, value, unit in found:
-            print(f"{name:60}{value:10.3g} {unit}", flush=True)
+            print(f"{name:75}{value:10.3g} {unit}", flush=True)
         rows += found
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2), encoding="utf-8")

@@ -288,3 +288,31 @@ def test_computed_information_gain_is_each_learners_own() -> None:
     assert agent.forgetting is not None
     expected = [naive_greedy(UNEVEN["se"], 1.0, ridge, T)[-1] for ridge in ridges]
     np.testing.assert_allclose(agent.forgetting.information_gain, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("continuous", [False, True], ids=["arms", "box"])
+def test_planned_gains_do_not_look_at_the_other_learners(continuous: bool) -> None:
+    # Each learner has as many features as its own lambda asks for.
+    ridges, each = [1e-6, 0.01, 1.0], np.ones(3)
+    domain = np.linspace(0, 1, 60)[:, None]
+
+    def problem(share: Any) -> BanditProblem:
+        kernel = SquaredExponential(0.2)
+        return BanditProblem(kernel, domain, 200, 0.1, share, share, continuous=continuous)
+
+    for parameters in (
+        {"gain": "greedy", "discount": 0.9},
+        {"gain": "bound", "discount": 0.9},
+        {"information_gain": "computed", "gain": "greedy"},
+    ):
+        together: Any = wgp_agents.make(
+            "wgp-ucb", problem(each), regularization=ridges, **parameters
+        )
+        together.reset(0)
+        for i, ridge in enumerate(ridges):
+            alone: Any = wgp_agents.make(
+                "wgp-ucb", problem(1.0), regularization=ridge, **parameters
+            )
+            alone.reset(i)
+            np.testing.assert_array_equal(together._memory.ratios[i], alone._memory.ratios[0])
+            np.testing.assert_array_equal(together._planned._gains[i], alone._planned._gains[0])

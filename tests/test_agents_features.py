@@ -185,6 +185,17 @@ def test_a_map_may_be_zero_and_may_return_lists() -> None:
         np.testing.assert_array_equal(listed.posterior(), ours.posterior())
 
 
+def test_a_map_to_bins_may_be_of_booleans() -> None:
+    bins = np.arange(4) / 4
+    agent, numbers = (
+        make("wgp-ucb", problem(SE), features=f)
+        for f in (lambda X: X[:, :1] >= bins, lambda X: (X[:, :1] >= bins).astype(float))
+    )
+    for one in (agent, numbers):
+        one.observe(7, 1.0)
+    np.testing.assert_array_equal(agent.posterior(), numbers.posterior())
+
+
 def test_the_bound_on_the_gain_is_that_of_the_features() -> None:
     # Bins of the line: the linear kernel's bound would be 4.35, and 60 plays gain 37.
     def bins(X: Any) -> Any:

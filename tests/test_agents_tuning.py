@@ -105,3 +105,8 @@ def test_without_variation_nothing_is_forgotten(name: str) -> None:
     still = replace(PROBLEM, variation_budget=0.0)
     got = posterior(name, still, variation_budget="known")
     np.testing.assert_allclose(got, posterior("igp-ucb", still), rtol=0, atol=1e-9)
+
+
+def test_the_order_of_the_gain_is_a_number_in_any_dimension() -> None:
+    assert gain_order(500, 1) == pytest.approx(math.log(500) ** 2, rel=1e-14)
+    assert math.isfinite(gain_order(500, 400))  # (log 500)^401 is none

@@ -120,8 +120,11 @@ class Box(Decisions):
 
     The features are made on the candidates, at most 200, and continue to any other point. What
     they leave out of k(x, x), r(x), is added to the variance there, and to the noise variance of
-    a play, which makes its weight lambda / (lambda + r(x)) times as large [SG06]. The confidence
-    bounds are those of the features: they hold where r is negligible.
+    a play, as in [SG06]. The confidence bounds are those of the features: they hold where r is
+    negligible.
+
+    Deviation: with weights w the noise variance of a play is (lambda + r) / w, where [SG06] would
+    give lambda / w + r: that is no recursion of fixed size, and would not forget.
 
     Source: [SG06] Snelson, Ghahramani. Sparse Gaussian processes using pseudo-inputs. NIPS 2006.
 

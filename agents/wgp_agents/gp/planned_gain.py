@@ -49,8 +49,8 @@ class PlannedGains:
             gains = gain_bound(self._spectrum, sums, ridge[:, None]).value
         else:
             assert ratios.shape[1] == 1  # or the weights of t steps would not begin those of T
-            weights = ratios[mask] ** (2.0 * np.arange(horizon))
-            gains = greedy_gains(self._basis.phi.T, weights, ridge).gains
+            weights = ratios ** (2.0 * np.arange(horizon))
+            gains = greedy_of(self._basis, weights, np.flatnonzero(mask))
         self._gains[mask, 1:] = gains
 
     def after(self, held: NDArray[np.int64]) -> Array:
@@ -61,6 +61,21 @@ class PlannedGains:
 
 def computed_gain(basis: Basis, horizon: int) -> Array:
     """Return the unweighted gain gamma_T of T greedy plays, `(B,)`."""
-    weights = np.ones((len(basis.ridge), horizon))
-    gains: Array = greedy_gains(basis.phi.T, weights, basis.ridge).gains[:, -1]
-    return gains
+    learners = np.arange(len(basis.ridge))
+    return greedy_of(basis, np.ones((len(learners), horizon)), learners)[:, -1]
+
+
+def greedy_of(basis: Basis, weights: Array, learners: NDArray[np.intp]) -> Array:
+    """Return the greedy gains of some learners, each on the features that it uses, `(k, t)`.
+
+    Args:
+        basis: The features.
+        weights: Of all learners, newest first, `(B, t)`.
+        learners: Which of them, `(k,)`.
+    """
+
+    def _gains(i: int) -> Array:
+        table = basis.phi[: basis.rank[i]].T
+        return greedy_gains(table, weights[i], float(basis.ridge[i])).gains
+
+    return np.stack([_gains(i) for i in learners.tolist()])

@@ -105,7 +105,10 @@ class GivenMap:
             ValueError: If there is not one row of finite numbers for each point.
         """
         rule = f"a map from n points to n rows of finite numbers (n = {len(X)})"
-        table = as_floats("features", self.function(X), self.owner, rule)
+        given = np.asarray(self.function(X))
+        if given.dtype.kind == "b":  # a map to bins
+            given = given.astype(float)
+        table = as_floats("features", given, self.owner, rule)
         if table.ndim != 2 or len(table) != len(X) or not np.isfinite(table).all():
             reject("features", self.owner, rule, f"an array {table.shape}")
         return table

@@ -7,6 +7,7 @@ References:
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,11 @@ def gain_order(horizon: int, dim: int) -> float:
         horizon: T; below e, counted as e.
         dim: d.
     """
-    return math.log(max(horizon, math.e)) ** (dim + 1)
+    logarithm = math.log(max(horizon, math.e))
+    try:
+        return logarithm ** (dim + 1)
+    except OverflowError:
+        return sys.float_info.max
 
 
 def forgetting_rate(horizon: int, gain: Array, variation_budget: Array) -> Array:

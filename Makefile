@@ -3,9 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test lint clean
+.PHONY: reproduce verify test lint clean
 reproduce: .venv/core.stamp
 	$(BIN)/wgp-gym reproduce
+
+verify: .venv/core.stamp
+	$(BIN)/wgp-gym verify
 
 test: lint
 	$(BIN)/python -m pytest

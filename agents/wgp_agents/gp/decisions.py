@@ -95,10 +95,11 @@ class Arms(Decisions):
         tolerances = np.clip(1e-8 * regularization, 1e-14, 1e-10)
         features = exact_features(source, domain, float(tolerances.min()))
         super().__init__(features, regularization, tolerances)
+        self._table = features.table  # a row is read at every step: rows lie together
 
     def embed(self, plays: NDArray[Any]) -> tuple[Array, None]:
         """Return the features of arms `(B,)`; they leave out nothing to speak of."""
-        return self.basis.phi.T[plays], None
+        return self._table.take(plays, axis=0), None
 
     def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
         """Return the arms, `(B,)`."""

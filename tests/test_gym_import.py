@@ -29,11 +29,15 @@ THIRD_PARTIES = {
         "numba",
         "torch",
         "stable_baselines3",
+        "sb3_contrib",
         "threadpoolctl",
+        "tqdm",
     },
 }
-ONLY_WHEN_CALLED = {"matplotlib", "torch", "stable_baselines3"}
-RL_ADAPTERS: set[str] = set()  # modules that may import torch when they are imported themselves
+ONLY_WHEN_CALLED = {"matplotlib", "torch", "stable_baselines3", "sb3_contrib"}
+RL_ADAPTERS = {  # modules that may import torch when they are imported themselves
+    f"wgp_agents.sb3{name}" for name in ("", ".agent", ".model", ".training", ".vec_env")
+}
 
 
 def modules() -> Iterator[tuple[str, Path]]:

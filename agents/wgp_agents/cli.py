@@ -70,6 +70,17 @@ def parser() -> argparse.ArgumentParser:
     theory.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
     theory.add_argument("--seed", type=natural, default=2022, help="all randomness follows from it")
     theory.set_defaults(run=verify)
+    training = commands.add_parser(
+        "train",
+        help="train a policy of stable-baselines3 on freshly drawn episodes",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    training.add_argument("--algo", required=True, help="ppo, a2c, dqn or recurrent-ppo")
+    training.add_argument("--env", default="WGPBandit-Abrupt-v0", help="the environment's id")
+    training.add_argument("--steps", type=positive, default=6_000_000, help="steps to train")
+    training.add_argument("--seed", type=natural, default=0, help="all randomness follows from it")
+    training.add_argument("--out", type=Path, default=Path("models"), help="folder of the models")
+    training.set_defaults(run=train)
     return root
 
 
@@ -169,3 +180,38 @@ def verify(options: argparse.Namespace) -> int:
     print(f"\n{len(rows)} rows: {checks.summary(rows)}.")
     print(f"Written to {options.out}: statements.csv, curves.csv, verify.png, manifest.json")
     return 0 if all(row.expected for row in rows) else UNEXPECTED
+
+
+def train(options: argparse.Namespace) -> int:
+    """Train a policy in a process of its own, and print how it did; return the exit code."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    try:
+        from wgp_agents.sb3 import training
+    except ImportError as error:
+        print(f"wgp-gym train: error: {error}. Install wgp-gym[rl].", file=sys.stderr)
+        return WRONG_REQUEST
+    path = options.out / f"{options.algo}-{options.env.removesuffix('-v0').lower()}.zip"
+    work = options.algo, options.env, options.steps, options.seed, path
+    try:  # stable-baselines3 seeds the global generators
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own_process:
+            curve = own_process.submit(training.train, *work).result()
+    except (ValueError, OSError, gymnasium_errors()) as error:
+        print(f"wgp-gym train: error: {error}", file=sys.stderr)
+        return WRONG_REQUEST
+    last = curve[-1]
+    print(
+        f"Mean regret on 100 held-out episodes after {last['steps']:,} steps: "
+        f"{last['regret']:.0f}, {last['share_of_random']:.0%} of random play's."
+    )
+    print(f"Written to {options.out}: {path.name}, its notes (.json) and learning curve (.csv)")
+    return 0
+
+
+def gymnasium_errors() -> type[Exception]:
+    """Return the error that an unknown environment id raises."""
+    import gymnasium
+
+    error: type[Exception] = gymnasium.error.Error
+    return error

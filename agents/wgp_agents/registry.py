@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wgp_agents.base import Agent
-from wgp_gym.validation import check_choice
+from wgp_gym.validation import check_choice, reject
 
 __all__ = ["AGENTS", "AgentEntry", "agent_class", "make", "names"]
 
@@ -22,6 +22,7 @@ class AgentEntry:
         title: How it is written in figures and tables.
         summary: One line that says what it is.
         preset: Parameters that it takes unless others are given.
+        needs: Parameters that must be given, as a trained model.
     """
 
     name: str
@@ -29,6 +30,7 @@ class AgentEntry:
     title: str
     summary: str
     preset: tuple[tuple[str, Any], ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 _TABLE: tuple[tuple[Any, ...], ...] = (
@@ -43,6 +45,15 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
     ("igp-ucb", "wgp_agents.igp_ucb:IGPUCB", "IGP-UCB", "all data alike: the stationary learner"),
     ("r-gp-ucb", "wgp_agents.r_gp_ucb:RGPUCB", "R-GP-UCB", "forgets everything every H steps"),
     ("sw-gp-ucb", "wgp_agents.sw_gp_ucb:SWGPUCB", "SW-GP-UCB", "looks at the last W steps"),
+    *(
+        (name, "wgp_agents.sb3:SB3Agent", title, "a trained policy", (("algo", name),), ("model",))
+        for name, title in (
+            ("ppo", "PPO"),
+            ("a2c", "A2C"),
+            ("dqn", "DQN"),
+            ("recurrent-ppo", "RecurrentPPO"),
+        )
+    ),
     ("random", "wgp_agents.baselines:Random", "random", "plays uniformly at random"),
     ("oracle", "wgp_agents.baselines:Oracle", "oracle", "plays the true optimum: a reference"),
 )
@@ -50,8 +61,8 @@ AGENTS: dict[str, AgentEntry] = {row[0]: AgentEntry(*row) for row in _TABLE}
 
 
 def names() -> list[str]:
-    """Return the names of all agents."""
-    return list(AGENTS)
+    """Return the names of all agents that need nothing but an environment."""
+    return [name for name, entry in AGENTS.items() if not entry.needs]
 
 
 def agent_class(name: str) -> type[Agent]:
@@ -75,7 +86,10 @@ def make(name: str, env: Any, **parameters: Any) -> Agent:
         **parameters: The agent's own parameters; see its class.
 
     Raises:
-        ValueError: If there is no such agent, or a parameter is out of its range.
+        ValueError: If there is no such agent, or a parameter is missing or out of its range.
     """
     made = agent_class(name)
+    for needed in AGENTS[name].needs:
+        if needed not in parameters:
+            reject(needed, f"the agent {name!r}", "given", None)
     return made(env, **{**dict(AGENTS[name].preset), **parameters})

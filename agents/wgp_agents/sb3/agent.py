@@ -1,0 +1,105 @@
+"""A trained policy behind the contract of every agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.base import Agent, Mask
+from wgp_agents.randomness import UniformStreams
+from wgp_agents.sb3.model import algorithm, load_model
+from wgp_gym.kernels import Array
+from wgp_gym.validation import reject
+from wgp_gym.wrappers import History
+
+__all__ = ["SB3Agent"]
+
+
+class SB3Agent(Agent):
+    """Plays what a model of stable-baselines3 or sb3-contrib predicts, and learns nothing new.
+
+    It shows the model the observations on which it was trained, put together from its own plays:
+    the last play, or the last k of them. A recurrent model's state is kept for each learner.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
+        model: A trained model, or the path of one that `wgp-gym train` has saved.
+        history: k, the plays that the model sees; None reads it off the model.
+        reward_scale: What the rewards in its observations are divided by; None reads it off the
+            file beside the model, and is 1 where there is none.
+        deterministic: Whether to play the model's likeliest action. Otherwise actions are drawn
+            from torch's generator, not from the agent's seed.
+
+    Raises:
+        ValueError: If the model does not fit the problem.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        algo: str,
+        model: Any,
+        history: int | None = None,
+        reward_scale: float | None = None,
+        deterministic: bool = True,
+    ) -> None:
+        super().__init__(env)
+        self.algo, self.deterministic = algo, deterministic
+        loaded, scale = load_model(algo, model) if isinstance(model, (str, Path)) else (model, 1.0)
+        self._model = loaded
+        algorithm(algo)
+        dim = self.problem.domain.shape[1]
+        size = int(np.prod(self._model.observation_space.shape))
+        length = (size - 1) // (2 + dim) if history is None else history
+        scale = scale if reward_scale is None else reward_scale
+        self._history = History(length, dim, self.num_learners, scale)
+        if self._history.size != size:
+            rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
+            reject("model", "SB3Agent", rule, size)
+        actions = getattr(self._model.action_space, "n", None)
+        if actions != (None if self.problem.continuous else len(self.problem.domain)):
+            rule = f"trained on the {len(self.problem.domain)} arms of the problem"
+            reject("model", "SB3Agent", rule, self._model.action_space)
+        self._observation = np.zeros((self.num_learners, 3 + dim), np.float32)
+        self._rows = np.zeros((self.num_learners, size), np.float32)
+        self._state: Any = None
+        self._fresh = np.ones(self.num_learners, bool)
+        self._seen = np.zeros(self.num_learners, np.int64)
+
+    def _restart(self, mask: Mask) -> None:
+        self._observation[mask], self._seen[mask] = 0.0, 0
+        self._fresh[mask] = True
+        self._rows[mask] = self._pushed(mask)[mask]
+
+    def _pushed(self, mask: Mask) -> NDArray[np.float32]:
+        """Push the observations of the learners in `mask`; the others' histories stay."""
+        kept = self._history.plays.copy()
+        rows = self._history.push(self._observation)
+        self._history.plays[~mask] = kept[~mask]
+        return rows
+
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        del uniform
+        actions, self._state = self._model.predict(
+            self._rows,
+            state=self._state,
+            episode_start=self._fresh,
+            deterministic=self.deterministic,
+        )
+        self._fresh = np.zeros_like(self._fresh)
+        dtype = np.float32 if self.problem.continuous else np.int64
+        return np.asarray(actions).astype(dtype)
+
+    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        self._seen += active
+        places = actions if self.problem.continuous else self.problem.domain[actions]
+        shown = np.column_stack(
+            [self._seen / self.problem.horizon, np.ones(len(rewards)), places, rewards]
+        )
+        self._observation[active] = shown[active]
+        self._rows[active] = self._pushed(active)[active]

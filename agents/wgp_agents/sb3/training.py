@@ -1,0 +1,186 @@
+"""Training on freshly drawn episodes, with our regret on episodes that are held out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from tqdm import tqdm
+
+from wgp_agents.baselines import Random
+from wgp_agents.sb3.agent import SB3Agent
+from wgp_agents.sb3.model import algorithm, save_model
+from wgp_agents.sb3.vec_env import NativeVecEnv
+from wgp_gym.validation import check_int
+from wgp_gym.wrappers import VectorHistoryObservation
+
+__all__ = ["held_out_regret", "settings", "train"]
+
+HELD_OUT = 1_000_000_000  # the first of the seeds that no training sees
+HELD_OUT_EPISODES = 100
+CHECKPOINTS = 20
+SHORTEST = 20_000  # steps between two of them: each plays 100 episodes
+OWN = ("envs", "history", "reward_scale", "policy", "net_arch", "lstm_hidden_size")
+
+
+def settings(algo: str, environment: str) -> dict[str, Any]:
+    """Return the tuned settings of an algorithm for a task, from settings.toml.
+
+    Raises:
+        ValueError: If there is no such algorithm.
+    """
+    algorithm(algo)
+    text = files("wgp_agents.sb3").joinpath("settings.toml").read_text("utf-8")
+    table = tomllib.loads(text)[algo]
+    common: dict[str, Any] = {k: v for k, v in table.items() if not isinstance(v, dict)}
+    special: dict[str, Any] = table.get(environment, {})
+    return common | special
+
+
+def make_vector(environment: str, batch: int, kwargs: dict[str, Any]) -> Any:
+    """Return a native vector environment."""
+    mode = "vector_entry_point"
+    return gymnasium.make_vec(environment, num_envs=batch, vectorization_mode=mode, **kwargs)
+
+
+def held_out_regret(
+    environment: str, kwargs: dict[str, Any], make_agent: Callable[[Any], Any]
+) -> np.ndarray[Any, Any]:
+    """Return the final regrets of an agent on the episodes that are held out, `(100,)`."""
+    env = make_vector(environment, HELD_OUT_EPISODES, kwargs)
+    observation, info = env.reset(seed=HELD_OUT)
+    agent = make_agent(env)
+    agent.reset(HELD_OUT)
+    for _ in range(agent.problem.horizon):
+        actions = agent.act(observation)
+        observation, rewards, _, _, info = env.step(actions)
+        agent.observe(actions, rewards)
+    return np.asarray(info["cumulative_regret"])
+
+
+class Progress(BaseCallback):
+    """Shows a bar, and at each checkpoint measures the regret and saves the model."""
+
+    def __init__(self, steps: int, measure: Callable[[Any, int], None]) -> None:
+        super().__init__()
+        self._bar = tqdm(total=steps, unit="step", unit_scale=True, desc="training")
+        self._every = max(steps // CHECKPOINTS, SHORTEST)
+        self._next = self._every
+        self._measure = measure
+
+    def _on_step(self) -> bool:
+        self._bar.update(self.num_timesteps - self._bar.n)
+        if self.num_timesteps >= self._next:
+            self._next += self._every
+            self._measure(self.model, self.num_timesteps)
+        return True
+
+    def _on_training_end(self) -> None:
+        self._bar.close()
+
+
+def train(
+    algo: str,
+    environment: str,
+    steps: int,
+    seed: int,
+    path: Path,
+    kwargs: dict[str, Any] | None = None,
+    overrides: dict[str, Any] | None = None,
+) -> list[dict[str, float]]:
+    """Train a model, and write it, its notes and its learning curve.
+
+    It seeds the global generators, as stable-baselines3 does: run it in a process of its own.
+
+    Args:
+        algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
+        environment: The environment's id.
+        steps: Steps to train, over all episodes.
+        seed: What all randomness follows from.
+        path: The model's file, .zip; its notes and curve stand beside it, as .json and .csv.
+        kwargs: What the environment is made with.
+        overrides: Settings in the place of those of settings.toml.
+
+    Returns:
+        The learning curve: steps, mean regret on 100 held-out episodes, and that as a share of
+        random play's.
+
+    Raises:
+        ValueError: If there is no such algorithm, or a number is out of its range.
+    """
+    check_int("steps", steps, "train", 1)
+    check_int("seed", seed, "train", 0)
+    torch.set_num_threads(1)
+    chosen, made_with = settings(algo, environment) | (overrides or {}), kwargs or {}
+    raw = make_vector(environment, chosen["envs"], made_with)
+    raw.reset(seed=int(np.random.SeedSequence([seed, 1]).generate_state(1)[0]))
+    shown = VectorHistoryObservation(raw, chosen["history"], chosen["reward_scale"])
+    model = build(algo, NativeVecEnv(shown, chosen["reward_scale"]), seed, chosen)
+    random_regret = float(held_out_regret(environment, made_with, Random).mean())
+    curve: list[dict[str, float]] = []
+    notes = {"algo": algo, "environment": environment, "kwargs": made_with, "seed": seed}
+    notes |= {"reward_scale": chosen["reward_scale"], "settings": chosen}
+
+    def _measure(trained: Any, done: int) -> None:
+        def _agent(env: Any) -> SB3Agent:
+            scale = chosen["reward_scale"]
+            return SB3Agent(env, algo=algo, model=trained, reward_scale=scale)
+
+        regret = held_out_regret(environment, made_with, _agent)
+        share = float(regret.mean()) / random_regret
+        curve.append({"steps": done, "regret": float(regret.mean()), "share_of_random": share})
+        save_model(trained, path, notes | {"steps": done, "curve": curve[-1]})
+        write_curve(path.with_suffix(".csv"), curve)
+
+    model.learn(steps, callback=Progress(steps, _measure))
+    _measure(model, int(model.num_timesteps))
+    return curve
+
+
+def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> Any:
+    """Return an untrained model."""
+    network: dict[str, Any] = {"net_arch": list(chosen["net_arch"])}
+    if "lstm_hidden_size" in chosen:
+        network["lstm_hidden_size"] = chosen["lstm_hidden_size"]
+    given = {key: value for key, value in chosen.items() if key not in OWN}
+    start = given.pop("learning_rate_start")
+    return algorithm(algo)(
+        chosen["policy"],
+        env,
+        seed=seed,
+        device="cpu",
+        policy_kwargs=network,
+        learning_rate=Linear(start),
+        **given,
+    )
+
+
+class Linear:
+    """A learning rate that falls in a straight line to zero; a class, so that models pickle it."""
+
+    def __init__(self, start: float) -> None:
+        self.start = start
+
+    def __call__(self, left: float) -> float:
+        """Return the rate when a share `left` of the training is left."""
+        return self.start * left
+
+
+def write_curve(path: Path, curve: list[dict[str, float]]) -> None:
+    """Write the learning curve, whole or not at all."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(curve[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(curve)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text.getvalue(), "utf-8")
+    part.replace(path)

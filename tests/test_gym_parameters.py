@@ -18,7 +18,7 @@ Make = Callable[..., BanditEnv]
 
 ABRUPT, SLOW = "WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0"
 POSITIVE = r"must be a float in \(0, inf\)\. Got"
-NOT_NEGATIVE = r"must be a float in \[0, inf\)\. Got"
+NOT_NEGATIVE = r"must be a float in \[0, 1e\+30\]\. Got"
 
 
 def at_least(low: int) -> str:

@@ -42,10 +42,14 @@ def checked_actions(space: spaces.Space[Any], action: Any) -> NDArray[Any]:
         ValueError: If it is not in the space.
     """
     try:
-        array = np.asarray(action, np.float32 if isinstance(space, spaces.Box) else None)
+        array = np.asarray(action)
     except (TypeError, ValueError):
         array = np.array(None)
-    if array.dtype.kind not in "iuf" or not is_in(space, array):  # a bool would pass for 0 or 1
+    number = array.dtype.kind in "iuf"  # a bool would pass for 0 or 1, a text for what it reads as
+    if number and isinstance(space, spaces.Box):
+        with np.errstate(over="ignore"):  # to infinity, which is outside
+            array = array.astype(np.float32)
+    if not number or not is_in(space, array):
         raise ValueError(f"The action must be in {space}. Got {action!r} instead.")
     return array
 

@@ -14,6 +14,8 @@ from wgp_gym.validation import check_bool, check_float, reject
 
 __all__ = ["Task"]
 
+LARGEST = 1e30  # rewards are rounded to single precision, which ends at 3e38
+
 
 class Task(ABC):
     """A family of episodes; an environment plays one after the other.
@@ -49,7 +51,7 @@ class Task(ABC):
         self.domain = domain.copy()
         self.domain.setflags(write=False)  # learners are handed this very array
         self.path = path
-        self.noise_std = check_float("noise_std", noise_std, owner, 0)
+        self.noise_std = check_float("noise_std", noise_std, owner, 0, LARGEST)
         self.norm_bound = optional_bound("norm_bound", norm_bound, owner)
         self.variation_budget = optional_bound("variation_budget", variation_budget, owner)
         if self.variation_budget and len(path.left) == 1:
@@ -84,6 +86,6 @@ def optional_bound(name: str, value: float | None, owner: str) -> float | None:
     """Return a bound of at least 0 as a float; None stays None.
 
     Raises:
-        ValueError: If it is below 0 or no finite number.
+        ValueError: If it is no number in [0, 1e30].
     """
-    return None if value is None else check_float(name, value, owner, 0)
+    return None if value is None else check_float(name, value, owner, 0, LARGEST)

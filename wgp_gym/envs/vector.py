@@ -20,7 +20,7 @@ from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
-from wgp_gym.validation import check_int
+from wgp_gym.validation import check_int, reject
 
 __all__ = ["BanditVectorEnv"]
 
@@ -84,15 +84,18 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
         Args:
             seed: s starts sub-environment i anew with s + i; a sequence gives each its own;
                 None, there or here, goes on with the generator.
-            options: Not used.
+            options: "reset_mask", if given, must name all: the episodes are in lockstep.
 
         Returns:
             The first observations, `(B, 3 + d)`, and the infos.
 
         Raises:
-            ValueError: If there is not one seed, an int of at least 0, for each sub-environment.
+            ValueError: If there is not one seed, an int of at least 0, for each sub-environment,
+                or a mask leaves one out.
         """
-        del options
+        mask = (options or {}).get("reset_mask", True)
+        if not np.all(mask):
+            reject("reset_mask", "BanditVectorEnv.reset", "True for all sub-environments", mask)
         self._seed(seed)
         return self._reset()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,14 @@ import gymnasium
 import numpy as np
 import pytest
 import stable_baselines3
+import torch
 from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents import cli
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.sb3 import SB3Agent
+from wgp_agents.sb3.training import HELD_OUT, Linear, held_out_regret, training_seed
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 
@@ -130,8 +133,7 @@ def test_the_native_environment_is_what_stable_baselines3_expects() -> None:
     raw, twin = vector(3, horizon=4), vector(3, horizon=4)
     env = NativeVecEnv(raw, reward_scale=2.0)
     env.seed(7)
-    twin.reset(seed=7)
-    np.testing.assert_array_equal(env.reset(), twin.reset()[0])
+    np.testing.assert_array_equal(env.reset(), twin.reset(seed=7)[0])
     rng = np.random.default_rng(0)
     for t in range(9):
         actions = rng.integers(100, size=3)
@@ -169,10 +171,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     slow = start("recurrent-ppo")  # beside it the others, one after the other
-    for algo in ("ppo", "a2c", "dqn", None):
-        process = slow if algo is None else start(algo)
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
+    try:
+        for algo in ("ppo", "a2c", "dqn", None):
+            process = slow if algo is None else start(algo)
+            _, errors = process.communicate(timeout=300)
+            assert process.returncode == 0, errors
+    finally:
+        slow.kill()
     return paths
 
 
@@ -194,15 +199,49 @@ def test_each_algorithm_learns_to_look_for_the_better_arm(
 def test_a_saved_model_plays_as_it_was_measured(algo: str, trained: dict[str, Path]) -> None:
     env = vector(20, **TWO_ARMS)
     agent = wgp_agents.make(algo, env, model=trained[algo])
+    notes = json.loads(trained[algo].with_suffix(".json").read_text("utf-8"))
+    measured = held_out_regret(
+        TASK, TWO_ARMS, lambda held_out: wgp_agents.make(algo, held_out, model=trained[algo])
+    )
+    assert measured.mean() == pytest.approx(notes["curve"]["regret"], rel=1e-6)
     played = rollout(agent, env, seed=3)
     again = rollout(agent, env, seed=3)
     np.testing.assert_array_equal(played["action"], again["action"])
     chance = rollout(wgp_agents.make("random", env), env, seed=3)
-    regret, random = (run["cumulative_regret"][:, -1].mean() for run in (played, chance))
-    assert regret < random
+    regret, by_chance = (run["cumulative_regret"][:, -1].mean() for run in (played, chance))
+    assert regret < by_chance
     alone_env = gymnasium.make(TASK, **TWO_ARMS)
     alone = rollout(wgp_agents.make(algo, alone_env, model=str(trained[algo])), alone_env, seed=3)
     np.testing.assert_array_equal(alone["action"][0], played["action"][0])
+
+
+def test_loading_touches_no_global_generator_and_checks_the_file(
+    trained: dict[str, Path], tmp_path: Path
+) -> None:
+    env = vector(2, **TWO_ARMS)
+    before = random.getstate(), torch.get_rng_state().tolist()
+    wgp_agents.make("ppo", env, model=trained["ppo"])
+    assert (random.getstate(), torch.get_rng_state().tolist()) == before
+    alone = tmp_path / "alone.zip"
+    alone.write_bytes(trained["ppo"].read_bytes())
+    for wrong in (alone, tmp_path / "nope.zip"):
+        with pytest.raises(ValueError, match=r"'model' .* a \.zip file with its notes"):
+            wgp_agents.make("ppo", env, model=wrong)
+    with pytest.raises(ValueError, match="'model' parameter of SB3Agent must be trained by 'dqn'"):
+        wgp_agents.make("dqn", env, model=trained["ppo"])
+    wide = vector(2, dim=2, points_per_dim=2, horizon=20)
+    with pytest.raises(ValueError, match="'model' parameter of SB3Agent must be trained in d = 2"):
+        wgp_agents.make("ppo", wide, model=trained["ppo"])
+
+
+def test_training_seeds_are_apart_and_none_is_held_out() -> None:
+    starts = [training_seed(seed) for seed in range(200)]
+    assert max(starts) + 64 < HELD_OUT
+    assert np.diff(np.sort(starts)).min() > 64
+
+
+def test_the_learning_rate_never_turns_negative() -> None:
+    assert [Linear(2.0)(left) for left in (1.0, 0.5, -0.1)] == [2.0, 1.0, 0.0]
 
 
 def test_the_command_trains_in_a_process_of_its_own(
@@ -213,7 +252,7 @@ def test_the_command_trains_in_a_process_of_its_own(
     assert cli.main(words) == 0
     assert "of random play's" in capsys.readouterr().out
     assert np.random.get_state()[1].tolist() == before  # type: ignore[index] # noqa: NPY002
-    model = tmp_path / "ppo-wgpbandit-abrupt.zip"
+    model = tmp_path / "ppo-wgpbandit-abrupt-seed3.zip"
     assert isinstance(stable_baselines3.PPO.load(model), stable_baselines3.PPO)
     assert {path.suffix for path in tmp_path.iterdir()} == {".zip", ".json", ".csv"}
     assert model.stat().st_size < 600_000

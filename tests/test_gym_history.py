@@ -88,4 +88,4 @@ def test_refused(given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match):
         HistoryObservation(gymnasium.make(TASK), **given)
     with pytest.raises(ValueError, match="'env' parameter of HistoryObservation must be an env"):
-        HistoryObservation(gymnasium.make("FrozenLake-v1"), 3)
+        HistoryObservation(gymnasium.make("CartPole-v1"), 3)

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_float, check_int, reject
 
 __all__ = ["History", "HistoryObservation", "VectorHistoryObservation"]
@@ -60,13 +61,15 @@ class History:
         return np.concatenate([observations[:, :1], flat], axis=1)
 
 
-def history_space(space: spaces.Space[Any], length: int, owner: str) -> spaces.Space[Any]:
+def history_space(env: Any, space: spaces.Space[Any], length: int, owner: str) -> spaces.Space[Any]:
     """Return the space of the rows of a `History` over observations of `space`.
 
     Raises:
         ValueError: If the space is not that of a bandit of this package.
     """
-    if not isinstance(space, spaces.Box) or len(space.shape) != 1 or space.shape[0] < 4:
+    problem = getattr(env.unwrapped, "problem", None)
+    size = 3 + problem.domain.shape[1] if isinstance(problem, BanditProblem) else None
+    if not isinstance(space, spaces.Box) or space.shape != (size,):
         reject("env", owner, "an environment of wgp_gym, which shows its last play", space)
     low, high = (
         np.concatenate([end[:1], np.tile(end[1:], length)]) for end in (space.low, space.high)
@@ -98,7 +101,7 @@ class HistoryObservation(
         check_float("reward_scale", reward_scale, "HistoryObservation", 1)
         check_int("length", length, "HistoryObservation", 1)
         self.observation_space: spaces.Space[Floats] = history_space(
-            env.observation_space, length, "HistoryObservation"
+            env, env.observation_space, length, "HistoryObservation"
         )
         dim = int(np.prod(env.observation_space.shape or ())) - 3
         self._history = History(length, dim, 1, reward_scale)
@@ -128,7 +131,7 @@ class VectorHistoryObservation(gymnasium.vector.VectorObservationWrapper):
         owner = "VectorHistoryObservation"
         check_float("reward_scale", reward_scale, owner, 1)
         check_int("length", length, owner, 1)
-        single = history_space(env.single_observation_space, length, owner)
+        single = history_space(env, env.single_observation_space, length, owner)
         self.single_observation_space = single
         self.observation_space = batch_space(single, env.num_envs)
         dim = int(np.prod(env.single_observation_space.shape or ())) - 3

@@ -192,12 +192,14 @@ def train(options: argparse.Namespace) -> int:
     except ImportError as error:
         print(f"wgp-gym train: error: {error}. Install wgp-gym[rl].", file=sys.stderr)
         return WRONG_REQUEST
-    path = options.out / f"{options.algo}-{options.env.removesuffix('-v0').lower()}.zip"
+    task = options.env.rpartition("/")[2].removesuffix("-v0").lower()
+    path = options.out / f"{options.algo}-{task}-seed{options.seed}.zip"
     work = options.algo, options.env, options.steps, options.seed, path
     try:  # stable-baselines3 seeds the global generators
+        options.out.mkdir(parents=True, exist_ok=True)
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own_process:
             curve = own_process.submit(training.train, *work).result()
-    except (ValueError, OSError, gymnasium_errors()) as error:
+    except (ValueError, TypeError, OSError, gymnasium_errors()) as error:
         print(f"wgp-gym train: error: {error}", file=sys.stderr)
         return WRONG_REQUEST
     last = curve[-1]

@@ -81,15 +81,16 @@ def make(name: str, env: Any, **parameters: Any) -> Agent:
     """Make an agent for an environment.
 
     Args:
-        name: One of `names()`.
+        name: One of `names()`, or of the trained ones: "ppo", "a2c", "dqn", "recurrent-ppo".
         env: The environment to play, single or vector, or a `BanditProblem`.
         **parameters: The agent's own parameters; see its class.
 
     Raises:
         ValueError: If there is no such agent, or a parameter is missing or out of its range.
     """
-    made = agent_class(name)
+    check_choice("name", name, "wgp_agents.make", AGENTS)
     for needed in AGENTS[name].needs:
-        if needed not in parameters:
+        if parameters.get(needed) is None:
             reject(needed, f"the agent {name!r}", "given", None)
+    made = agent_class(name)
     return made(env, **{**dict(AGENTS[name].preset), **parameters})

@@ -93,8 +93,8 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
             ValueError: If there is not one seed, an int of at least 0, for each sub-environment,
                 or a mask leaves one out.
         """
-        mask = (options or {}).get("reset_mask", True)
-        if not np.all(mask):
+        mask = (options or {}).get("reset_mask")
+        if mask is not None and not np.all(mask):
             reject("reset_mask", "BanditVectorEnv.reset", "True for all sub-environments", mask)
         self._seed(seed)
         return self._reset()

@@ -28,9 +28,10 @@ class SB3Agent(Agent):
         env: The environment to play, or the `BanditProblem` alone.
         algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
         model: A trained model, or the path of one that `wgp-gym train` has saved.
-        history: k, the plays that the model sees; None reads it off the model.
+        history: k, the plays that the model sees; None reads it off the file's notes, or off the
+            model's observation space.
         reward_scale: What the rewards in its observations are divided by; None reads it off the
-            file beside the model, and is 1 where there is none.
+            notes, and is 1 for a model that is no file.
         deterministic: Whether to play the model's likeliest action. Otherwise actions are drawn
             from torch's generator, not from the agent's seed.
 
@@ -50,14 +51,19 @@ class SB3Agent(Agent):
     ) -> None:
         super().__init__(env)
         self.algo, self.deterministic = algo, deterministic
-        loaded, scale = load_model(algo, model) if isinstance(model, (str, Path)) else (model, 1.0)
-        self._model = loaded
         algorithm(algo)
+        notes: dict[str, Any] = {}
+        if isinstance(model, (str, Path)):
+            model, notes = load_model(algo, model)
+        self._model = model
         dim = self.problem.domain.shape[1]
         size = int(np.prod(self._model.observation_space.shape))
-        length = (size - 1) // (2 + dim) if history is None else history
-        scale = scale if reward_scale is None else reward_scale
-        self._history = History(length, dim, self.num_learners, scale)
+        if notes.get("dim", dim) != dim:
+            reject("model", "SB3Agent", f"trained in d = {dim}", notes["dim"])
+        if history is None:
+            history = notes.get("history", max((size - 1) // (2 + dim), 1))
+        scale = notes.get("reward_scale", 1.0) if reward_scale is None else reward_scale
+        self._history = History(history, dim, self.num_learners, scale)
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
             reject("model", "SB3Agent", rule, size)

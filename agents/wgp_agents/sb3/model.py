@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sb3_contrib
 import stable_baselines3
+import torch
 
-from wgp_gym.validation import check_choice
+from wgp_gym.validation import check_choice, reject
 
 __all__ = ["ALGORITHMS", "algorithm", "load_model", "save_model"]
 
@@ -35,28 +38,39 @@ def notes_of(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def load_model(name: str, path: str | Path) -> tuple[Any, float]:
-    """Return a model and its reward scale.
+def load_model(name: str, path: str | Path) -> tuple[Any, dict[str, Any]]:
+    """Return a model and its notes; the global generators stay as they were.
 
     Raises:
-        ValueError: If there is no algorithm of this name.
-        FileNotFoundError: If there is no such file.
+        ValueError: If there is no such algorithm or file, or the model is another algorithm's.
     """
-    file = Path(path)
-    notes = notes_of(file)
-    scale = json.loads(notes.read_text("utf-8"))["reward_scale"] if notes.is_file() else 1.0
-    return algorithm(name).load(file, device="cpu"), float(scale)
+    made, file = algorithm(name), Path(path)
+    if not file.is_file() or not notes_of(file).is_file():
+        reject("model", "SB3Agent", "a .zip file with its notes (.json) beside it", str(path))
+    notes: dict[str, Any] = json.loads(notes_of(file).read_text("utf-8"))
+    if notes.get("algo") != name:
+        reject("model", "SB3Agent", f"trained by {name!r}", notes.get("algo"))
+    python, numpy, own = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    try:  # stable-baselines3 seeds all three when it loads
+        return made.load(file, device="cpu"), notes
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        torch.set_rng_state(own)
 
 
 def save_model(model: Any, path: Path, notes: dict[str, Any]) -> None:
     """Write a model, without what only its training needs, and its notes beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.stem + ".part.zip")
+    parts = path.with_name(path.stem + ".part.zip"), path.with_name(path.stem + ".part.json")
     optimizer = model.policy.optimizer
     moments, optimizer.state = optimizer.state, type(optimizer.state)(dict)  # two thirds of a file
     try:
-        model.save(part, exclude=["replay_buffer", "rollout_buffer", "ep_info_buffer"])
+        parts[1].write_text(json.dumps(notes, indent=2), "utf-8")
+        model.save(parts[0], exclude=["replay_buffer", "rollout_buffer", "ep_info_buffer"])
+        parts[0].replace(path)
+        parts[1].replace(notes_of(path))
     finally:
         optimizer.state = moments
-    part.replace(path)
-    notes_of(path).write_text(json.dumps(notes, indent=2), "utf-8")
+        for part in parts:
+            part.unlink(missing_ok=True)

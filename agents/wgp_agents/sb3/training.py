@@ -99,7 +99,8 @@ def train(
 ) -> list[dict[str, float]]:
     """Train a model, and write it, its notes and its learning curve.
 
-    It seeds the global generators, as stable-baselines3 does: run it in a process of its own.
+    It seeds the global generators, as stable-baselines3 does, and keeps torch to one thread: run
+    it in a process of its own.
 
     Args:
         algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
@@ -122,13 +123,15 @@ def train(
     torch.set_num_threads(1)
     chosen, made_with = settings(algo, environment) | (overrides or {}), kwargs or {}
     raw = make_vector(environment, chosen["envs"], made_with)
-    raw.reset(seed=int(np.random.SeedSequence([seed, 1]).generate_state(1)[0]))
     shown = VectorHistoryObservation(raw, chosen["history"], chosen["reward_scale"])
-    model = build(algo, NativeVecEnv(shown, chosen["reward_scale"]), seed, chosen)
+    env = NativeVecEnv(shown, chosen["reward_scale"])
+    model = build(algo, env, seed, chosen)
+    env.seed(training_seed(seed))  # after the model, which gives the environment its own seed
     random_regret = float(held_out_regret(environment, made_with, Random).mean())
     curve: list[dict[str, float]] = []
     notes = {"algo": algo, "environment": environment, "kwargs": made_with, "seed": seed}
-    notes |= {"reward_scale": chosen["reward_scale"], "settings": chosen}
+    notes |= {"dim": raw.problem.domain.shape[1], "settings": chosen}
+    notes |= {"history": chosen["history"], "reward_scale": chosen["reward_scale"]}
 
     def _measure(trained: Any, done: int) -> None:
         def _agent(env: Any) -> SB3Agent:
@@ -144,6 +147,12 @@ def train(
     model.learn(steps, callback=Progress(steps, _measure))
     _measure(model, int(model.num_timesteps))
     return curve
+
+
+def training_seed(seed: int) -> int:
+    """Return the first seed of the training's episodes: others for each seed, none held out."""
+    drawn = int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0])
+    return drawn % (HELD_OUT - 10_000)
 
 
 def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> Any:
@@ -172,7 +181,7 @@ class Linear:
 
     def __call__(self, left: float) -> float:
         """Return the rate when a share `left` of the training is left."""
-        return self.start * left
+        return self.start * max(left, 0.0)  # the last rollout may end beyond the last step
 
 
 def write_curve(path: Path, curve: list[dict[str, float]]) -> None:

@@ -29,16 +29,18 @@ class NativeVecEnv(VecEnv):
         self._scale = reward_scale
         self._actions: NDArray[Any] = np.zeros(0)
         self._returns = np.zeros(env.num_envs)
+        self._seed: int | None = None
 
     def seed(self, seed: int | None = None) -> list[int | None]:
         """Start all sub-environments anew at the next reset, from s, s + 1, ..."""
-        self._env.reset(seed=seed)
+        self._seed = seed
         return [None if seed is None else seed + i for i in range(self.num_envs)]
 
     def reset(self) -> NDArray[np.float32]:
         """Begin the next episodes."""
         self._returns[:] = 0.0
-        observation: NDArray[np.float32] = self._env.reset()[0]
+        observation: NDArray[np.float32] = self._env.reset(seed=self._seed)[0]
+        self._seed = None
         return observation
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -63,9 +65,14 @@ class NativeVecEnv(VecEnv):
         self._env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the vector environment, once for each index."""
-        value = getattr(self._env, attr_name)
-        return [value for _ in self._get_indices(indices)]
+        """Return the render mode, None, once for each index.
+
+        Raises:
+            NotImplementedError: If another attribute is asked for.
+        """
+        if attr_name != "render_mode":
+            raise NotImplementedError("The sub-environments of a NativeVecEnv are one object.")
+        return [None for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Refuse: the sub-environments are one object.

@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 import wgp_agents
 from wgp_agents.benchmark.experiment import COMPETITORS
-from wgp_agents.benchmark.rollout import Rollout, rollout
+from wgp_agents.benchmark.rollout import Rollout, make_vector, rollout
 from wgp_agents.gp.width import deng_width
 from wgp_gym.envs import SyntheticTask
 
@@ -40,12 +40,6 @@ LAMBDA, LENGTHSCALE, DISCOUNT, HORIZON = 0.01, 0.2, 0.95, 500
 DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
 K = np.exp(-((DOMAIN - DOMAIN.T) ** 2) / (2 * LENGTHSCALE**2))
 Rows = list[tuple[str, float, str]]
-
-
-def vector(env_id: str, batch: int, **kwargs: Any) -> Any:
-    """Make a native vector environment."""
-    mode = "vector_entry_point"
-    return gymnasium.make_vec(env_id, num_envs=batch, vectorization_mode=mode, **kwargs)
 
 
 def sklearn_posterior(
@@ -119,7 +113,7 @@ def our_run(seed: int, steps: int) -> Rollout:
 
 def panel_seconds(runs: int, steps: int, agents: tuple[str, ...]) -> float:
     """Return the best of three times for `runs` runs of each agent, in batches."""
-    env = vector("WGPBandit-Abrupt-v0", runs, horizon=steps)
+    env = make_vector("WGPBandit-Abrupt-v0", runs, horizon=steps)
     env.reset(seed=0)
     times = []
     for _ in range(4):  # the first warms up
@@ -200,7 +194,7 @@ def measure_environments() -> Rows:
         env = gymnasium.make(env_id)
         best = min(episode_seconds(env, 3, HORIZON - 1) for _ in range(9))
         rows.append((f"{env_id}, one step", best / (HORIZON - 1) * 1e6, "us"))
-        batch = vector(env_id, 1_024)
+        batch = make_vector(env_id, 1_024)
         arms = np.full(1_024, 3)
         best = min(episode_seconds(batch, arms, HORIZON - 1) for _ in range(3))
         rate = 1_024 * (HORIZON - 1) / best / 1e6

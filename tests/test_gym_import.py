@@ -16,6 +16,7 @@ LAYERS = [
     "wgp_gym",
     "wgp_agents",
     "wgp_agents.benchmark",
+    "wgp_agents.sb3.training",  # plays and writes with the harness, as verify does
     "wgp_agents.verify",
     "wgp_agents.cli",
     "scripts",

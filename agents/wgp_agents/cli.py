@@ -187,6 +187,8 @@ def train(options: argparse.Namespace) -> int:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
+    from gymnasium.error import Error as UnknownEnvironment
+
     try:
         from wgp_agents.sb3 import training
     except ImportError as error:
@@ -199,7 +201,7 @@ def train(options: argparse.Namespace) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own_process:
             curve = own_process.submit(training.train, *work).result()
-    except (ValueError, TypeError, OSError, gymnasium_errors()) as error:
+    except (ValueError, TypeError, OSError, UnknownEnvironment) as error:
         print(f"wgp-gym train: error: {error}", file=sys.stderr)
         return WRONG_REQUEST
     last = curve[-1]
@@ -209,11 +211,3 @@ def train(options: argparse.Namespace) -> int:
     )
     print(f"Written to {options.out}: {path.name}, its notes (.json) and learning curve (.csv)")
     return 0
-
-
-def gymnasium_errors() -> type[Exception]:
-    """Return the error that an unknown environment id raises."""
-    import gymnasium
-
-    error: type[Exception] = gymnasium.error.Error
-    return error

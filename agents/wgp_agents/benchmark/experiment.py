@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
-from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.registry import make
 from wgp_gym.kernels import Array
 
@@ -159,12 +159,7 @@ def env_kwargs(horizon: int | None) -> dict[str, Any]:
 
 def run_unit(unit: Unit) -> UnitResult:
     """Play the runs of a unit in one batch."""
-    env = gymnasium.make_vec(
-        unit.panel.environment,
-        num_envs=len(unit.runs),
-        vectorization_mode="vector_entry_point",
-        **env_kwargs(unit.horizon),
-    )
+    env = make_vector(unit.panel.environment, len(unit.runs), **env_kwargs(unit.horizon))
     parameters: dict[str, Any] = {"regularization": unit.setting.regularization}
     if unit.agent not in UNTUNED:
         parameters["variation_budget"] = unit.setting.variation_budget

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +14,7 @@ from wgp_agents.base import Agent
 from wgp_gym.kernels import Array
 from wgp_gym.seeding import seed_list
 
-__all__ = ["RECORDED", "Rollout", "rollout"]
+__all__ = ["RECORDED", "Rollout", "make_vector", "rollout"]
 
 RECORDED = (
     "expected_reward",
@@ -51,6 +52,12 @@ class Rollout:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.steps[name]
+
+
+def make_vector(environment: str, batch: int, **kwargs: Any) -> Any:
+    """Return the native vector environment of an id, B sub-environments made with `kwargs`."""
+    mode = "vector_entry_point"
+    return gymnasium.make_vec(environment, num_envs=batch, vectorization_mode=mode, **kwargs)
 
 
 def rollout(

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import tomllib
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
 from wgp_agents.baselines import Random
+from wgp_agents.benchmark.report import write_csv
+from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3.agent import SB3Agent
 from wgp_agents.sb3.model import algorithm, save_model
 from wgp_agents.sb3.vec_env import NativeVecEnv
+from wgp_gym.kernels import Array
 from wgp_gym.validation import check_int
 from wgp_gym.wrappers import VectorHistoryObservation
 
@@ -46,25 +46,13 @@ def settings(algo: str, environment: str) -> dict[str, Any]:
     return common | special
 
 
-def make_vector(environment: str, batch: int, kwargs: dict[str, Any]) -> Any:
-    """Return a native vector environment."""
-    mode = "vector_entry_point"
-    return gymnasium.make_vec(environment, num_envs=batch, vectorization_mode=mode, **kwargs)
-
-
 def held_out_regret(
     environment: str, kwargs: dict[str, Any], make_agent: Callable[[Any], Any]
-) -> np.ndarray[Any, Any]:
+) -> Array:
     """Return the final regrets of an agent on the episodes that are held out, `(100,)`."""
-    env = make_vector(environment, HELD_OUT_EPISODES, kwargs)
-    observation, info = env.reset(seed=HELD_OUT)
-    agent = make_agent(env)
-    agent.reset(HELD_OUT)
-    for _ in range(agent.problem.horizon):
-        actions = agent.act(observation)
-        observation, rewards, _, _, info = env.step(actions)
-        agent.observe(actions, rewards)
-    return np.asarray(info["cumulative_regret"])
+    env = make_vector(environment, HELD_OUT_EPISODES, **kwargs)
+    regret: Array = rollout(make_agent(env), env, HELD_OUT)["cumulative_regret"][:, -1]
+    return regret
 
 
 class Progress(BaseCallback):
@@ -122,7 +110,7 @@ def train(
     check_int("seed", seed, "train", 0)
     torch.set_num_threads(1)
     chosen, made_with = settings(algo, environment) | (overrides or {}), kwargs or {}
-    raw = make_vector(environment, chosen["envs"], made_with)
+    raw = make_vector(environment, chosen["envs"], **made_with)
     shown = VectorHistoryObservation(raw, chosen["history"], chosen["reward_scale"])
     env = NativeVecEnv(shown, chosen["reward_scale"])
     model = build(algo, env, seed, chosen)
@@ -142,7 +130,7 @@ def train(
         share = float(regret.mean()) / random_regret
         curve.append({"steps": done, "regret": float(regret.mean()), "share_of_random": share})
         save_model(trained, path, notes | {"steps": done, "curve": curve[-1]})
-        write_curve(path.with_suffix(".csv"), curve)
+        write_csv(path.with_suffix(".csv"), curve)
 
     model.learn(steps, callback=Progress(steps, _measure))
     _measure(model, int(model.num_timesteps))
@@ -182,14 +170,3 @@ class Linear:
     def __call__(self, left: float) -> float:
         """Return the rate when a share `left` of the training is left."""
         return self.start * max(left, 0.0)  # the last rollout may end beyond the last step
-
-
-def write_curve(path: Path, curve: list[dict[str, float]]) -> None:
-    """Write the learning curve, whole or not at all."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(curve[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(curve)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text.getvalue(), "utf-8")
-    part.replace(path)

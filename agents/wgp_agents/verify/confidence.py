@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp.surrogate import surrogate
 from wgp_agents.gp.width import CONFIDENCE, deng_width, step_delta
-from wgp_agents.verify.play import BATCH, Moment, moments
+from wgp_agents.verify.play import Moment, batches
 from wgp_agents.verify.row import Curve, Findings, Row, failure_share
 
 __all__ = ["all_times", "coverage", "drifting"]
@@ -53,14 +54,8 @@ def misses(
     """Return whether the interval misses f* anywhere, at every t and in every run, `(T + 1, B)`."""
     kwargs: dict[str, Any] = {"horizon": horizon, "norm_bound": norm_bound}
     parameters = {"discount": DISCOUNT, "width": "tight", "confidence": confidence, "delta": DELTA}
-    batches = []
-    for start in range(0, runs, BATCH):
-        size = min(BATCH, runs - start)
-        played = moments(
-            "WGPBandit-Stationary-v0", "wgp-ucb", size, seed + start, kwargs, parameters
-        )
-        batches.append([outside(moment) for moment in played])
-    return np.concatenate(batches, axis=1)
+    played = batches("WGPBandit-Stationary-v0", "wgp-ucb", runs, seed, kwargs, parameters)
+    return np.concatenate([[outside(moment) for moment in batch] for batch in played], axis=1)
 
 
 def outside(moment: Moment) -> NDArray[np.bool_]:
@@ -76,19 +71,11 @@ def drifting(quick: bool, seed: int) -> Findings:
     found = Findings()
     for name in ("Abrupt", "Slow"):
         failures = dict.fromkeys(times, 0)
-        for start in range(0, runs, BATCH):
-            size = min(BATCH, runs - start)
-            played = moments(
-                f"WGPBandit-{name}-v0",
-                "wgp-ucb",
-                size,
-                seed + start,
-                {"horizon": times[-1] + 1},
-                {"discount": DISCOUNT, "delta": DELTA},
-            )
-            for moment in played:
-                if moment.t in failures:
-                    failures[moment.t] += int(outside_surrogate(moment).sum())
+        kwargs, parameters = {"horizon": times[-1] + 1}, {"discount": DISCOUNT, "delta": DELTA}
+        played = batches(f"WGPBandit-{name}-v0", "wgp-ucb", runs, seed, kwargs, parameters)
+        for moment in chain.from_iterable(played):
+            if moment.t in failures:
+                failures[moment.t] += int(outside_surrogate(moment).sum())
         for t, failed in failures.items():
             share, low, high = failure_share(failed, runs)
             where = f"{name.lower()}, eta = {DISCOUNT}, lambda = R^2, {runs} runs"

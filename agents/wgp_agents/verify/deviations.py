@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp.regret import deviation_error_bound, deviation_sum_bound
 from wgp_agents.gp.tuning import gain_order
-from wgp_agents.verify.row import Curve, Findings, Row
+from wgp_agents.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features
 from wgp_gym.fourier import degree_for, quadrature_features, sup_error
@@ -54,13 +54,11 @@ def sums(quick: bool, seed: int) -> Findings:
             bound = deviation_sum_bound(10, 0.99, ridge, float(gains[-1]), m, constants=form)
             found_ratios.append(float(stds.sum()) / bound)
     for form, found_ratios in ratios.items():
-        label = "as printed" if form == "paper" else "mended"
-        found.curves.append(Curve("sums", label, np.array(ridges), np.array(found_ratios)))
+        found.curves.append(Curve("sums", FORMS[form], np.array(ridges), np.array(found_ratios)))
     for ridge, documented in ((0.01, True), (1.0, False)):
         stds, gains = replay(table, first, 0.99, ridge)
-        for form in ("paper", "mended"):
+        for form, label in FORMS.items():
             bound = deviation_sum_bound(10, 0.99, ridge, float(gains[-1]), m, constants=form)
-            label = "as printed" if form == "paper" else "mended"
             claim = f"sum of sigma-breve_(t-1)(x_t) <= its bound, {label}"
             where = f"SE l = 0.2, eta = 0.99, lambda = {ridge}, T = 10, widest plays"
             value, wrong = float(stds.sum()), documented and form == "paper"

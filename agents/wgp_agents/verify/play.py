@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.registry import make
 from wgp_gym.kernels import Array
 
-__all__ = ["BATCH", "Moment", "moments"]
+__all__ = ["BATCH", "Moment", "batches", "moments"]
 
 BATCH = 200  # episodes at once
 
@@ -58,9 +58,7 @@ def moments(
         kwargs: What the environment is made with.
         parameters: The agent's.
     """
-    vector = gymnasium.make_vec(
-        environment, num_envs=runs, vectorization_mode="vector_entry_point", **kwargs
-    )
+    vector = make_vector(environment, runs, **kwargs)
     base: Any = vector.unwrapped
     observation, info = vector.reset(seed=seed)
     learner = make(agent, vector, **parameters)
@@ -77,3 +75,17 @@ def moments(
             observation, rewards[t], _, _, info = vector.step(actions[t])
             expected[t] = info["expected_reward"]
             learner.observe(actions[t], rewards[t])
+
+
+def batches(
+    environment: str,
+    agent: str,
+    runs: int,
+    seed: int,
+    kwargs: dict[str, Any],
+    parameters: dict[str, Any],
+) -> Iterator[Iterator[Moment]]:
+    """Play `runs` episodes, `BATCH` at a time: for each batch its `moments`."""
+    for start in range(0, runs, BATCH):
+        size = min(BATCH, runs - start)
+        yield moments(environment, agent, size, seed + start, kwargs, parameters)

@@ -13,7 +13,7 @@ from wgp_agents.gp.regret import deviation_error_bound
 from wgp_agents.gp.tuning import gain_order
 from wgp_agents.registry import make
 from wgp_agents.verify.play import moments
-from wgp_agents.verify.row import Curve, Findings, Row
+from wgp_agents.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.fourier import degree_for, error_bound, quadrature_features, sup_error
 from wgp_gym.kernels import Array, ModifiedMatern, SquaredExponential
@@ -44,10 +44,9 @@ def feature_error(quick: bool, seed: int) -> Findings:
     long = SquaredExponential(3.0)
     error = sup_error(quadrature_features(long, 1, 1), long, GRIDS[1])
     where = "SE l = 3, d = 1, m-bar = 1"
-    row = Row("Lemma 14", "|k - phi^T phi| <= eps_m", where, error, error_bound(1, 3.0, 1))
-    found.rows.append(Row(**{**vars(row), "documented": True}))
-    bound = error_bound(1, 3.0, 1) * math.exp(1 / 24)
-    claim = "... mended: <= eps_m exp(1 / (24 m-bar))"
+    claim, bound = "|k - phi^T phi| <= eps_m", error_bound(1, 3.0, 1)
+    found.rows.append(Row("Lemma 14", claim, where, error, bound, documented=True))
+    claim, bound = "... mended: <= eps_m exp(1 / (24 m-bar))", bound * math.exp(1 / 24)
     found.rows.append(Row("Lemma 14", claim, where, error, bound))
     found.rows += weight_sums()
     for nu in (2.5, 1.5, 0.5):
@@ -102,7 +101,7 @@ def deviation_error(quick: bool, seed: int) -> Findings:
             gaps.append(float(np.abs(exact - approximate).max()))
         label = f"measured, lambda = {ridge}"
         found.curves.append(Curve("deviation", label, np.array(errors), np.array(gaps)))
-        for form in ("paper", "mended"):
+        for form, kind in FORMS.items():
             bounds = [deviation_error_bound(e, eta, ridge, constants=form) for e in errors]
             if form == "mended" or ridge == RIDGES[0]:  # as printed it does not look at lambda
                 label = (
@@ -110,7 +109,6 @@ def deviation_error(quick: bool, seed: int) -> Findings:
                 )
                 found.curves.append(Curve("deviation", label, np.array(errors), np.array(bounds)))
             worst = int(np.argmax(np.array(gaps) / np.array(bounds)))
-            kind = "as printed" if form == "paper" else "mended"
             claim = f"|sigma~ - sigma-breve| <= its bound, {kind}: worst degree"
             where = f"SE l = 0.2, eta = {eta}, lambda = {ridge}, m-bar = {degrees[worst]}"
             found.rows.append(Row("Lemma 15", claim, where, gaps[worst], bounds[worst]))

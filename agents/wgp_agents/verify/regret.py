@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 
-from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.gp.gain import gain_bound
 from wgp_agents.gp.regret import regret_bound
 from wgp_agents.gp.spectrum import mercer_spectrum
@@ -16,7 +15,7 @@ from wgp_agents.gp.tuning import forgetting_rate, gain_order
 from wgp_agents.gp.weights import total_weight
 from wgp_agents.registry import make
 from wgp_agents.verify.play import BATCH, moments
-from wgp_agents.verify.row import Curve, Findings, Row
+from wgp_agents.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
@@ -82,10 +81,9 @@ def regret_theorem(quick: bool, seed: int) -> Findings:
         for ridge in (0.01, 1.0):
             watched = watch(environment, runs, seed, {"horizon": horizon}, ridge)
             where = f"{name}, T = {horizon}, known B_T, lambda = {ridge}, {runs} runs"
-            for form in ("paper", "mended"):
+            for form, label in FORMS.items():
                 bounds = right_hand_sides(watched, ridge, form)
                 worst = int((watched.regret / bounds).argmax())
-                label = "as printed" if form == "paper" else "mended"
                 claim = f"R_T <= its bound, {label}: the run that comes closest"
                 ends = float(watched.regret[worst]), float(bounds[worst])
                 found.rows.append(Row("Theorem 4", claim, where, *ends))
@@ -197,9 +195,7 @@ def final_regret(
 ) -> Array:
     """Return the final regret of each run, `(runs,)`."""
     kwargs: dict[str, Any] = {} if horizon is None else {"horizon": horizon, **FIXED}
-    env = gymnasium.make_vec(
-        environment, num_envs=runs, vectorization_mode="vector_entry_point", **kwargs
-    )
+    env = make_vector(environment, runs, **kwargs)
     played = rollout(make("wgp-ucb", env, **parameters), env, seed)
     regret: Array = played["cumulative_regret"][:, -1]
     return regret

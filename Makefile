@@ -3,15 +3,24 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce verify test lint clean
+.PHONY: reproduce verify compare models test harnesses lint clean
 reproduce: .venv/core.stamp
 	$(BIN)/wgp-gym reproduce
 
 verify: .venv/core.stamp
 	$(BIN)/wgp-gym verify
 
+compare: .venv/rl.stamp
+	$(BIN)/wgp-gym compare
+
+models: .venv/rl.stamp
+	$(BIN)/python scripts/train_models.py
+
 test: lint
 	$(BIN)/python -m pytest
+
+harnesses: .venv-harnesses/stamp
+	.venv-harnesses/bin/python -m pytest tests/test_harness_examples.py
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -23,10 +32,21 @@ lint: .venv/dev.stamp
 	$(PIP) -e .
 	touch $@
 
-.venv/dev.stamp: .venv/core.stamp
+.venv/rl.stamp: .venv/core.stamp
 	$(PIP) torch
+	$(PIP) -e '.[rl]'
+	touch $@
+
+.venv/dev.stamp: .venv/rl.stamp
 	$(PIP) -e '.[rl,dev]'
 	touch $@
 
+# A place of its own: RLlib asks for an older gymnasium.
+.venv-harnesses/stamp: pyproject.toml constraints.txt
+	test -x .venv-harnesses/bin/python || $(PYTHON) -m venv .venv-harnesses
+	$(PIP:$(BIN)%=.venv-harnesses/bin%) torch
+	$(PIP:$(BIN)%=.venv-harnesses/bin%) -e '.[rl,dev,harnesses]'
+	touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache results
+	rm -rf .venv .venv-harnesses .mypy_cache .ruff_cache .pytest_cache results

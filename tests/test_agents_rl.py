@@ -32,17 +32,35 @@ TWO_ARMS: dict[str, Any] = {
     "change_points": [],
     "noise_std": 0.05,
 }
+IDENTITY: dict[str, Any] = {"noise_std": 0.1, "kernel": "se"}  # and a table: see `identity`
 ALGORITHMS = ("ppo", "a2c", "dqn", "recurrent-ppo")
-SHARES = {"ppo": 0.25, "a2c": 0.9, "dqn": 0.3, "recurrent-ppo": 0.7}  # of random play's regret
+STEPS = 20_000
+SMALL: dict[str, dict[str, Any]] = {  # settings for tasks of 20 steps
+    "ppo": {"history": 5, "learning_rate_start": 5e-3, "envs": 64, "n_steps": 20}
+    | {"batch_size": 320, "n_epochs": 6},
+    "a2c": {"history": 5, "learning_rate_start": 2e-3, "envs": 64, "n_steps": 5},
+    "dqn": {"history": 5, "learning_starts": 1_000, "train_freq": 2, "gradient_steps": 4},
+    "recurrent-ppo": {"learning_rate_start": 2e-3, "envs": 32, "n_steps": 20}
+    | {"batch_size": 160, "n_epochs": 4},
+}
 TRAINING = """
 import json, sys
 from pathlib import Path
 from wgp_agents.sb3.training import train
 if __name__ == "__main__":
-    algo, steps, path = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-    kwargs, overrides = json.loads(sys.argv[4]), json.loads(sys.argv[5])
-    train(algo, "WGPBandit-Abrupt-v0", steps, 1, path, kwargs, overrides)
+    for algo, environment, steps, path, kwargs, overrides in json.loads(sys.argv[1]):
+        train(algo, environment, steps, 1, Path(path), kwargs, overrides)
 """
+
+
+def identity(folder: Path) -> dict[str, Any]:
+    """Return a task whose answer is known: the first arm pays for five steps, then the next."""
+    lines = ["step,a,b,c,d"]
+    for t in range(20):
+        lines.append(",".join([str(t), *("1" if arm == t // 5 else "0" for arm in range(4))]))
+    path = folder / "identity.csv"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return IDENTITY | {"table": str(path)}
 
 
 def vector(batch: int, **kwargs: Any) -> Any:
@@ -68,7 +86,8 @@ class Recorder:
         self.states.append(state)
         self.starts.append(episode_start.copy())
         step = 3 + len(self.seen)
-        return np.full(len(rows), step % self.action_space.n), step
+        after = np.full((2, 1, len(rows), 1), step)
+        return np.full(len(rows), step % self.action_space.n), (after[0], after[1])
 
 
 @pytest.mark.parametrize("batch", [None, 3])
@@ -121,7 +140,6 @@ def test_predict_restarts_one_learner_and_leaves_the_other() -> None:
             "'model' parameter of SB3Agent must be trained on the 100 arms",
         ),
         ({"model": Recorder(4, 100), "algo": "pppo"}, "did you mean 'ppo'"),
-        ({}, "'model' parameter of the agent 'ppo' must be given"),
     ],
 )
 def test_refused(given: dict[str, Any], match: str) -> None:
@@ -129,9 +147,17 @@ def test_refused(given: dict[str, Any], match: str) -> None:
         wgp_agents.make("ppo", gymnasium.make(TASK), **given)
 
 
+def test_where_no_model_is_shipped_one_must_be_given() -> None:
+    match = "'model' parameter of SB3Agent must be given: none is shipped for WGPBandit-Stock-v0"
+    with pytest.raises(ValueError, match=match):
+        wgp_agents.make("ppo", gymnasium.make("WGPBandit-Stock-v0"))
+    with pytest.raises(ValueError, match="none is shipped for None"):
+        wgp_agents.make("ppo", gymnasium.make(TASK).unwrapped.problem)  # type: ignore[attr-defined]
+
+
 def test_the_native_environment_is_what_stable_baselines3_expects() -> None:
     raw, twin = vector(3, horizon=4), vector(3, horizon=4)
-    env = NativeVecEnv(raw, reward_scale=2.0)
+    env = NativeVecEnv([raw], reward_scale=2.0)
     env.seed(7)
     np.testing.assert_array_equal(env.reset(), twin.reset(seed=7)[0])
     rng = np.random.default_rng(0)
@@ -151,23 +177,45 @@ def test_the_native_environment_is_what_stable_baselines3_expects() -> None:
         np.testing.assert_array_equal(observation, expected)
 
 
+def test_groups_stand_at_different_steps_of_their_episodes() -> None:
+    env = NativeVecEnv([vector(2, horizon=8) for _ in range(4)])
+    env.seed(11)
+    first = env.reset()
+    np.testing.assert_allclose(first[:, 0], np.repeat([0, 2, 4, 6], 2) / 8)
+    ended: list[list[int]] = []
+    for _ in range(8):
+        observation: Any
+        observation, _, over, infos = env.step(np.zeros(8, int))
+        ended.append(np.flatnonzero(over).tolist())
+        assert all(("episode" in one) == bool(end) for one, end in zip(infos, over, strict=True))
+        assert all(one["episode"]["l"] == 8 for one in infos if one)
+        np.testing.assert_array_equal(observation[over, 1], 0)  # the next ones have begun
+    assert ended == [[], [6, 7], [], [4, 5], [], [2, 3], [], [0, 1]]
+    # Episodes, and what was played before them, follow from the seed; i is the twin of seed + i.
+    env.seed(11)
+    np.testing.assert_array_equal(env.reset(), first)
+    alone = vector(1, horizon=8)
+    alone.reset(seed=11 + 5)
+    for _ in range(4):
+        alone.step([0])
+    np.testing.assert_array_equal(
+        env._envs[2].unwrapped.expected_rewards()[1], alone.unwrapped.expected_rewards()[0]
+    )
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every algorithm, trained on two arms in a process of its own."""
+    """Every algorithm, trained on two arms and on the identity, in a process of its own."""
     folder = tmp_path_factory.mktemp("models")
-    steps = {"ppo": 100_000, "a2c": 100_000, "dqn": 60_000, "recurrent-ppo": 100_000}
-    overrides = {
-        "ppo": {"history": 5, "n_steps": 40, "batch_size": 640},
-        "a2c": {"history": 5},
-        "dqn": {"history": 5, "learning_starts": 2_000, "train_freq": 2, "gradient_steps": 2},
-        "recurrent-ppo": {"envs": 16, "n_steps": 40, "batch_size": 640, "n_epochs": 10},
-    }
-    paths = {algo: folder / f"{algo}.zip" for algo in ALGORITHMS}
+    tasks = (("", TASK, TWO_ARMS), ("-identity", "WGPBandit-Table-v0", identity(folder)))
 
     def start(algo: str) -> subprocess.Popen[str]:
-        words = [TRAINING, algo, str(steps[algo]), str(paths[algo])]
-        given = [json.dumps(TWO_ARMS), json.dumps(overrides[algo])]
-        command = [sys.executable, "-c", *words, *given]
+        work = []
+        for name, environment, kwargs in tasks:
+            settings = SMALL[algo] | ({"reward_scale": 1.0} if name else {})
+            path = str(folder / f"{algo}{name}.zip")
+            work.append((algo, environment, STEPS, path, kwargs, settings))
+        command = [sys.executable, "-c", TRAINING, json.dumps(work)]
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     slow = start("recurrent-ppo")  # beside it the others, one after the other
@@ -178,21 +226,24 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             assert process.returncode == 0, errors
     finally:
         slow.kill()
-    return paths
+    return {algo: folder / f"{algo}.zip" for algo in ALGORITHMS}
+
+
+def share(model: Path) -> float:
+    """Return the regret that stands last in a learning curve, over random play's."""
+    with model.with_suffix(".csv").open(encoding="utf-8") as file:
+        return float(list(csv.DictReader(file))[-1]["share_of_random"])
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_each_algorithm_learns_to_look_for_the_better_arm(
-    algo: str, trained: dict[str, Path]
-) -> None:
-    with trained[algo].with_suffix(".csv").open(encoding="utf-8") as file:
-        curve = [float(row["share_of_random"]) for row in csv.DictReader(file)]
-    # With seeds 1 and 2: 0.11, 0.11 (PPO), 0.69, 0.79 (A2C: not solved), 0.14, 0.15 (DQN), and
-    # 0.49, 0.51 (RecurrentPPO).
-    assert curve[-1] < SHARES[algo]
+def test_each_algorithm_solves_two_tasks(algo: str, trained: dict[str, Path]) -> None:
+    # Look for the better arm of two: with four seeds 0.09 to 0.23 (A2C), the others 0.09 to 0.14.
+    assert share(trained[algo]) < 0.3
+    # Read the arm off the time: at most 0.005.
+    assert share(trained[algo].with_stem(f"{algo}-identity")) < 0.1
     notes = json.loads(trained[algo].with_suffix(".json").read_text("utf-8"))
     assert notes["algo"] == algo
-    assert notes["curve"]["share_of_random"] == curve[-1]
+    assert notes["curve"]["share_of_random"] == share(trained[algo])
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)

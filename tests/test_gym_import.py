@@ -37,7 +37,8 @@ THIRD_PARTIES = {
 }
 ONLY_WHEN_CALLED = {"matplotlib", "torch", "stable_baselines3", "sb3_contrib"}
 RL_ADAPTERS = {  # modules that may import torch when they are imported themselves
-    f"wgp_agents.sb3{name}" for name in ("", ".agent", ".model", ".training", ".vec_env")
+    f"wgp_agents.sb3{name}"
+    for name in ("", ".agent", ".embedding", ".model", ".policy", ".training", ".vec_env")
 }
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wgp_agents.baselines import Oracle as Oracle
     from wgp_agents.baselines import Random as Random
     from wgp_agents.igp_ucb import IGPUCB as IGPUCB
+    from wgp_agents.neural_greedy import NeuralGreedy as NeuralGreedy
     from wgp_agents.r_gp_ucb import RGPUCB as RGPUCB
     from wgp_agents.sw_gp_ucb import SWGPUCB as SWGPUCB
     from wgp_agents.wgp_ucb import WGPUCB as WGPUCB

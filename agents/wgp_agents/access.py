@@ -11,7 +11,7 @@ import numpy as np
 
 from wgp_gym.problem import BanditProblem
 
-__all__ = ["optimum_reader", "problem_reader"]
+__all__ = ["environment_id", "optimum_reader", "problem_reader"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,13 @@ def optimum_reader(env: Any) -> Reader:
     if hasattr(env, "env_method"):
         return Reader(call, (env, "env_method", "optimal_action"))
     raise TypeError(f"An oracle needs an environment, to read the truth from. Got {env!r}.")
+
+
+def environment_id(source: Any) -> str | None:
+    """Return the id that an environment was made from, or None: of a problem, or if unknown."""
+    vectors = hasattr(source, "env_method")  # stable-baselines3's
+    spec = source.get_attr("spec")[0] if vectors else getattr(source, "spec", None)
+    return spec.id if spec else None
 
 
 def given_problem(problem: BanditProblem) -> BanditProblem:

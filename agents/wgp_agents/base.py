@@ -163,8 +163,8 @@ class Agent(ABC):
             The actions (an array, as stable-baselines3 returns), and None.
 
         Raises:
-            ValueError: If there is not one observation for each learner, or a reward in them is
-                not finite. The agent is then as it was.
+            ValueError: If there is not one observation of the bare environment for each learner,
+                or a reward in them is not finite. The agent is then as it was.
         """
         del state, deterministic
         rows = np.atleast_2d(np.asarray(observation, float))
@@ -172,6 +172,9 @@ class Agent(ABC):
             raise ValueError(
                 f"There must be {self.num_learners} observations. Got {len(rows)} instead."
             )
+        if rows.shape[1] != 3 + self.problem.domain.shape[1]:
+            size = 3 + self.problem.domain.shape[1]
+            raise ValueError(f"An observation has {size} numbers. Got {rows.shape[1]} instead.")
         fresh = rows[:, 1] == 0
         if episode_start is not None:
             fresh = fresh | np.asarray(episode_start, bool).reshape(-1)

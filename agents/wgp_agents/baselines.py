@@ -11,8 +11,9 @@ from wgp_agents.access import optimum_reader
 from wgp_agents.base import Agent, Mask
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
 
-__all__ = ["Oracle", "Random"]
+__all__ = ["Oracle", "Random", "anywhere"]
 
 
 class Random(Agent):
@@ -26,14 +27,18 @@ class Random(Agent):
         del mask
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        domain = self.problem.domain
-        if self.problem.continuous:
-            draws = [uniform.draw() for _ in range(domain.shape[1])]
-            return np.stack(draws, axis=1).astype(np.float32)
-        return (uniform.draw() * len(domain)).astype(np.int64)
+        return anywhere(self.problem, uniform)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         del actions, rewards, active
+
+
+def anywhere(problem: BanditProblem, uniform: UniformStreams) -> NDArray[Any]:
+    """Return uniformly random actions, arms `(B,)` or points `(B, d)`."""
+    if problem.continuous:
+        draws = [uniform.draw() for _ in range(problem.domain.shape[1])]
+        return np.stack(draws, axis=1).astype(np.float32)
+    return (uniform.draw() * len(problem.domain)).astype(np.int64)
 
 
 class Oracle(Agent):

@@ -77,10 +77,22 @@ def parser() -> argparse.ArgumentParser:
     )
     training.add_argument("--algo", required=True, help="ppo, a2c, dqn or recurrent-ppo")
     training.add_argument("--env", default="WGPBandit-Abrupt-v0", help="the environment's id")
-    training.add_argument("--steps", type=positive, default=6_000_000, help="steps to train")
+    training.add_argument("--steps", type=positive, help="steps to train; default: the settings'")
     training.add_argument("--seed", type=natural, default=0, help="all randomness follows from it")
     training.add_argument("--out", type=Path, default=Path("models"), help="folder of the models")
     training.set_defaults(run=train)
+    beside = commands.add_parser(
+        "compare",
+        help="play trained policies beside WGP-UCB on the same episodes",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    beside.add_argument("--episodes", type=positive, default=100, help="episodes of each agent")
+    beside.add_argument("--models", type=Path, help="folder of models; default: the package's")
+    beside.add_argument(
+        "--out", type=Path, default=Path("results/compare"), help="folder of the results"
+    )
+    beside.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
+    beside.set_defaults(run=compare)
     return root
 
 
@@ -191,11 +203,11 @@ def train(options: argparse.Namespace) -> int:
 
     try:
         from wgp_agents.sb3 import training
+        from wgp_agents.sb3.model import model_file
     except ImportError as error:
         print(f"wgp-gym train: error: {error}. Install wgp-gym[rl].", file=sys.stderr)
         return WRONG_REQUEST
-    task = options.env.rpartition("/")[2].removesuffix("-v0").lower()
-    path = options.out / f"{options.algo}-{task}-seed{options.seed}.zip"
+    path = options.out / model_file(options.algo, options.env, options.seed)
     work = options.algo, options.env, options.steps, options.seed, path
     try:  # stable-baselines3 seeds the global generators
         options.out.mkdir(parents=True, exist_ok=True)
@@ -210,4 +222,32 @@ def train(options: argparse.Namespace) -> int:
         f"{last['regret']:.0f}, {last['share_of_random']:.0%} of random play's."
     )
     print(f"Written to {options.out}: {path.name}, its notes (.json) and learning curve (.csv)")
+    return 0
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Play trained policies beside WGP-UCB, and write tables and picture; return the exit code."""
+    from wgp_agents.benchmark import comparison, plots
+
+    started = time.perf_counter()
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        curves = comparison.learning_curves(options.models)
+        regrets = comparison.play(options.models, options.episodes, options.jobs)
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        print(f"wgp-gym compare: error: {error}", file=sys.stderr)
+        return WRONG_REQUEST
+    manifest: dict[str, Any] = {
+        "command": "compare",
+        "episodes": options.episodes,
+        "models": str(options.models or "shipped"),
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+    comparison.write_files(regrets, curves, manifest, options.out)
+    plots.comparison(*comparison.load(options.out), options.out / "compare.png")
+    print(comparison.table(comparison.rows(regrets)))
+    print(
+        f"\nWritten to {options.out}: compare.png, summary.csv, runs.csv, learning.csv, "
+        "curves.npz, manifest.json"
+    )
     return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wgp_agents.base import Agent
-from wgp_gym.validation import check_choice, reject
+from wgp_gym.validation import check_choice
 
 __all__ = ["AGENTS", "AgentEntry", "agent_class", "make", "names"]
 
@@ -22,7 +22,7 @@ class AgentEntry:
         title: How it is written in figures and tables.
         summary: One line that says what it is.
         preset: Parameters that it takes unless others are given.
-        needs: Parameters that must be given, as a trained model.
+        extra: The extra of the package that it needs, or "".
     """
 
     name: str
@@ -30,7 +30,7 @@ class AgentEntry:
     title: str
     summary: str
     preset: tuple[tuple[str, Any], ...] = ()
-    needs: tuple[str, ...] = ()
+    extra: str = ""
 
 
 _TABLE: tuple[tuple[Any, ...], ...] = (
@@ -46,13 +46,19 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
     ("r-gp-ucb", "wgp_agents.r_gp_ucb:RGPUCB", "R-GP-UCB", "forgets everything every H steps"),
     ("sw-gp-ucb", "wgp_agents.sw_gp_ucb:SWGPUCB", "SW-GP-UCB", "looks at the last W steps"),
     *(
-        (name, "wgp_agents.sb3:SB3Agent", title, "a trained policy", (("algo", name),), ("model",))
+        (name, "wgp_agents.sb3:SB3Agent", title, "a trained policy", (("algo", name),), "rl")
         for name, title in (
             ("ppo", "PPO"),
             ("a2c", "A2C"),
             ("dqn", "DQN"),
             ("recurrent-ppo", "RecurrentPPO"),
         )
+    ),
+    (
+        "neural-greedy",
+        "wgp_agents.neural_greedy:NeuralGreedy",
+        "neural greedy",
+        "a network that starts untrained and learns within the episode",
     ),
     ("random", "wgp_agents.baselines:Random", "random", "plays uniformly at random"),
     ("oracle", "wgp_agents.baselines:Oracle", "oracle", "plays the true optimum: a reference"),
@@ -61,8 +67,8 @@ AGENTS: dict[str, AgentEntry] = {row[0]: AgentEntry(*row) for row in _TABLE}
 
 
 def names() -> list[str]:
-    """Return the names of all agents that need nothing but an environment."""
-    return [name for name, entry in AGENTS.items() if not entry.needs]
+    """Return the names of all agents that need no extra and no training."""
+    return [name for name, entry in AGENTS.items() if not entry.extra]
 
 
 def agent_class(name: str) -> type[Agent]:
@@ -70,10 +76,16 @@ def agent_class(name: str) -> type[Agent]:
 
     Raises:
         ValueError: If there is no such agent.
+        ModuleNotFoundError: If the extra that it needs is not installed.
     """
     entry = AGENTS[check_choice("name", name, "wgp_agents.make", AGENTS)]
     module, _, attribute = entry.entry_point.partition(":")
-    found: type[Agent] = getattr(importlib.import_module(module), attribute)
+    try:
+        found: type[Agent] = getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if entry.extra:
+            error.add_note(f"The agent {name!r} needs wgp-gym[{entry.extra}].")
+        raise
     return found
 
 
@@ -86,11 +98,8 @@ def make(name: str, env: Any, **parameters: Any) -> Agent:
         **parameters: The agent's own parameters; see its class.
 
     Raises:
-        ValueError: If there is no such agent, or a parameter is missing or out of its range.
+        ValueError: If there is no such agent, or a parameter is out of its range.
+        ModuleNotFoundError: If the extra that it needs is not installed.
     """
-    check_choice("name", name, "wgp_agents.make", AGENTS)
-    for needed in AGENTS[name].needs:
-        if parameters.get(needed) is None:
-            reject(needed, f"the agent {name!r}", "given", None)
     made = agent_class(name)
     return made(env, **{**dict(AGENTS[name].preset), **parameters})

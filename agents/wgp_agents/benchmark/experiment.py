@@ -9,9 +9,8 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
-from tqdm import tqdm
 
+from wgp_agents.benchmark.parallel import run_in_order
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.registry import make
 from wgp_gym.kernels import Array
@@ -190,11 +189,6 @@ def run(work: list[Unit], jobs: int) -> list[UnitResult]:
 
     Args:
         work: The units.
-        jobs: Processes; 1 runs everything in this one. Several keep to one BLAS thread each.
+        jobs: Processes; 1 runs everything in this one.
     """
-    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
-        if jobs == 1:
-            results: Any = map(run_unit, work)
-        else:
-            results = Parallel(return_as="generator")(delayed(run_unit)(unit) for unit in work)
-        return list(tqdm(results, total=len(work), unit="batch", desc="running"))
+    return list(run_in_order(run_unit, work, jobs, "batch", "running"))

@@ -16,15 +16,23 @@ if TYPE_CHECKING:
 
     from wgp_agents.benchmark.experiment import Panel
 
-__all__ = ["STYLES", "draw_curves", "figure1"]
+__all__ = ["STYLES", "comparison", "draw_curves", "figure1"]
 
 STYLES = {
     "igp-ucb": ("#999999", "s", ":"),
     "r-gp-ucb": ("#E69F00", "^", "-."),
     "sw-gp-ucb": ("#009E73", "D", "--"),
     "wgp-ucb": ("#0072B2", "o", "-"),
+    "wgp-ucb/unknown B_T": ("#0072B2", "o", "--"),
+    "random": ("#BBBBBB", "x", ":"),
+    "dqn": ("#CC79A7", "X", "-."),
+    "a2c": ("#56B4E9", "P", "--"),
+    "recurrent-ppo": ("#882255", "<", "-."),
+    "ppo": ("#D55E00", "s", "-"),
+    "neural-greedy": ("#000000", "v", "-"),
+    "oracle": ("#000000", "", ":"),
 }
-"""Colour, marker and line of each agent, everywhere."""
+"""Colour, marker and line of each agent, everywhere; of "agent/note" where that has its own."""
 
 ERROR_BARS = 9  # along each curve
 
@@ -58,11 +66,11 @@ def draw_curves(axes: Axes, curves: dict[str, NDArray[np.float32]]) -> None:
 
     Args:
         axes: Where to draw.
-        curves: Cumulative regrets `(runs, T)` by agent.
+        curves: Cumulative regrets `(runs, T)` by agent, or by "agent/note".
     """
-    for place, (agent, runs) in enumerate(curves.items()):
+    for place, (name, runs) in enumerate(curves.items()):
         mean, error = estimate(runs.astype(float))
-        colour, marker, line = STYLES[agent]
+        label, (colour, marker, line) = look(name)
         steps = np.arange(1, len(mean) + 1)
         every = max(len(steps) // ERROR_BARS, 1)
         # Bars of different agents stand side by side, not on top of each other.
@@ -79,9 +87,70 @@ def draw_curves(axes: Axes, curves: dict[str, NDArray[np.float32]]) -> None:
             markersize=5,
             linewidth=1.6,
             capsize=3,
-            label=AGENTS[agent].title,
+            label=label,
         )
+    tidy(axes)
+
+
+def look(name: str) -> tuple[str, tuple[str, str, str]]:
+    """Return label and style of an agent, or of "agent/note"."""
+    agent, _, note = name.partition("/")
+    label = AGENTS[agent].title + (f" ({note})" if note else "")
+    return label.replace("B_T", "$B_T$"), STYLES.get(name) or STYLES[agent]
+
+
+def tidy(axes: Axes) -> None:
+    """Let the axes begin at zero, and draw no more than is needed."""
     axes.set_xlim(0, None)
     axes.set_ylim(0, None)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)
+
+
+def comparison(
+    curves: dict[str, dict[str, NDArray[np.float32]]],
+    learning: dict[str, dict[str, NDArray[np.float64]]],
+    path: Path,
+) -> None:
+    """Draw trained policies beside learners: their episodes above, their training below.
+
+    Args:
+        curves: Cumulative regrets `(episodes, T)` by task and "agent/note".
+        learning: Steps of training and final regrets, `(2, n)`, likewise.
+        path: The picture's file.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 8.4), layout="constrained")
+    above, below = figure.subplots(2, len(curves), sharey="row")
+    for axes, (task, shown) in zip(above, curves.items(), strict=True):
+        draw_curves(axes, shown)
+        axes.set_title(f"{task}: episodes that no training saw", fontsize=11)
+        axes.set_xlabel("step t")
+    for axes, (task, shown) in zip(below, curves.items(), strict=True):
+        draw_learning(axes, learning[task], shown)
+        axes.set_title(f"{task}: training", fontsize=11)
+        axes.set_xlabel("steps of training (millions)")
+    above[0].set_ylabel("cumulative regret (units of reward)")
+    below[0].set_ylabel("final regret on held-out episodes")
+    runs = len(next(iter(shown.values())))
+    title = f"mean of {runs} episodes, bars: one standard error; the oracle's regret is 0"
+    handles, labels = above[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
+    figure.savefig(path, dpi=150)
+
+
+def draw_learning(
+    axes: Axes, learning: dict[str, NDArray[np.float64]], curves: dict[str, NDArray[np.float32]]
+) -> None:
+    """Draw the final regret against the steps of training, and untrained agents as levels."""
+    for name, runs in curves.items():
+        _, (colour, marker, line) = look(name)
+        if name in learning:
+            steps, regret = learning[name]
+            axes.plot(
+                steps / 1e6, regret, color=colour, marker=marker, linestyle=line, markersize=4
+            )
+        else:
+            axes.axhline(float(runs[:, -1].mean()), color=colour, linestyle=line, linewidth=1.6)
+    tidy(axes)

@@ -36,6 +36,7 @@ __all__ = [
     "summary_rows",
     "table",
     "versions",
+    "write_arrays",
     "write_csv",
     "write_files",
     "write_whole",
@@ -138,9 +139,7 @@ def write_files(
     """
     write_csv(folder / "summary.csv", rows)
     write_csv(folder / "runs.csv", run_rows(collected))
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **curve_arrays(collected))
-    write_whole(folder / "curves.npz", buffer.getvalue())
+    write_arrays(folder / "curves.npz", curve_arrays(collected))
     content = {"panels": [asdict(panel) for panel in PANELS], "agents": COMPETITORS}
     content["settings"] = [asdict(setting) for setting in SETTINGS]
     text = json.dumps(manifest | content | {"versions": versions()}, indent=2)
@@ -179,12 +178,9 @@ def curve_name(panel: Panel, setting: Setting, agent: str) -> str:
     return f"{panel.name}/{setting.variation_budget}/{setting.regularization_name}/{agent}"
 
 
-def curve_arrays(collected: Collected) -> dict[str, NDArray[np.float32]]:
+def curve_arrays(collected: Collected) -> dict[str, Array]:
     """Return all cumulative regrets `(runs, T)` by name; step t stands in column t - 1."""
-    return {
-        curve_name(*key): result.cumulative_regret.astype(np.float32)
-        for key, result in collected.items()
-    }
+    return {curve_name(*key): result.cumulative_regret for key, result in collected.items()}
 
 
 def load_curves(folder: Path, panel: Panel) -> dict[str, NDArray[np.float32]]:
@@ -200,6 +196,14 @@ def write_csv(path: Path, rows: list[dict[str, Any]], columns: Sequence[str] | N
     writer.writeheader()
     writer.writerows(rows)
     write_whole(path, text.getvalue().encode())
+
+
+def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
+    """Write arrays by name, in single precision."""
+    buffer = io.BytesIO()
+    single: dict[str, Any] = {name: array.astype(np.float32) for name, array in arrays.items()}
+    np.savez_compressed(buffer, allow_pickle=False, **single)
+    write_whole(path, buffer.getvalue())
 
 
 def write_whole(path: Path, data: bytes) -> None:

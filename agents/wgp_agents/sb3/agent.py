@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.access import environment_id
 from wgp_agents.base import Agent, Mask
 from wgp_agents.randomness import UniformStreams
-from wgp_agents.sb3.model import algorithm, load_model
+from wgp_agents.sb3.model import algorithm, load_model, shipped_model
+from wgp_agents.sb3.policy import State, draw_actions
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 from wgp_gym.wrappers import History
@@ -27,13 +29,19 @@ class SB3Agent(Agent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
-        model: A trained model, or the path of one that `wgp-gym train` has saved.
+        model: A trained model, or the path of one that `wgp-gym train` has saved; None takes the
+            one that the package brings for the environment's id.
         history: k, the plays that the model sees; None reads it off the file's notes, or off the
             model's observation space.
         reward_scale: What the rewards in its observations are divided by; None reads it off the
             notes, and is 1 for a model that is no file.
-        deterministic: Whether to play the model's likeliest action. Otherwise actions are drawn
-            from torch's generator, not from the agent's seed.
+        deterministic: Whether to play the model's likeliest action (or, DQN, the best-valued),
+            rather than to draw one from its distribution: a policy that sees the last plays
+            alone needs chance to look around. None reads it off the notes, and is True for a
+            model that is no file.
+
+    The network's numbers for one learner may differ in their last bits with B; so may, where two
+    actions are as good as equal, what it plays.
 
     Raises:
         ValueError: If the model does not fit the problem.
@@ -44,15 +52,16 @@ class SB3Agent(Agent):
         env: Any,
         *,
         algo: str,
-        model: Any,
+        model: Any = None,
         history: int | None = None,
         reward_scale: float | None = None,
-        deterministic: bool = True,
+        deterministic: bool | None = None,
     ) -> None:
         super().__init__(env)
-        self.algo, self.deterministic = algo, deterministic
         algorithm(algo)
         notes: dict[str, Any] = {}
+        if model is None:
+            model = shipped_model(algo, environment_id(env))
         if isinstance(model, (str, Path)):
             model, notes = load_model(algo, model)
         self._model = model
@@ -63,6 +72,9 @@ class SB3Agent(Agent):
         if history is None:
             history = notes.get("history", max((size - 1) // (2 + dim), 1))
         scale = notes.get("reward_scale", 1.0) if reward_scale is None else reward_scale
+        if deterministic is None:
+            deterministic = notes.get("deterministic", True)
+        self._deterministic = deterministic or algo == "dqn"
         self._history = History(history, dim, self.num_learners, scale)
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
@@ -73,11 +85,14 @@ class SB3Agent(Agent):
             reject("model", "SB3Agent", rule, self._model.action_space)
         self._observation = np.zeros((self.num_learners, 3 + dim), np.float32)
         self._rows = np.zeros((self.num_learners, size), np.float32)
-        self._state: Any = None
+        self._state: State | None = None
+        self._planned: tuple[NDArray[Any], State | None] | None = None
         self._fresh = np.ones(self.num_learners, bool)
         self._seen = np.zeros(self.num_learners, np.int64)
 
     def _restart(self, mask: Mask) -> None:
+        if mask.all():
+            self._planned = None
         self._observation[mask], self._seen[mask] = 0.0, 0
         self._fresh[mask] = True
         self._rows[mask] = self._pushed(mask)[mask]
@@ -90,18 +105,30 @@ class SB3Agent(Agent):
         return rows
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        del uniform
-        actions, self._state = self._model.predict(
-            self._rows,
-            state=self._state,
-            episode_start=self._fresh,
-            deterministic=self.deterministic,
-        )
-        self._fresh = np.zeros_like(self._fresh)
-        dtype = np.float32 if self.problem.continuous else np.int64
-        return np.asarray(actions).astype(dtype)
+        return self._plan(uniform)[0].astype(np.float32 if self.problem.continuous else np.int64)
+
+    def _plan(self, uniform: UniformStreams) -> tuple[NDArray[Any], State | None]:
+        """Return the next actions, and a recurrent model's state after them."""
+        if self._planned is None:
+            shown = self._rows, self._state, self._fresh
+            if self._deterministic:
+                self._planned = self._model.predict(*shown, deterministic=True)
+            else:
+                draws = self.problem.domain.shape[1] if self.problem.continuous else 1
+                u = np.stack([uniform.draw() for _ in range(draws)], axis=1)
+                self._planned = draw_actions(self._model, *shown, u)
+        return self._planned
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        state = self._plan(self._require_reset())[1]
+        if state is not None and self._state is not None:
+            kept = active[:, None]
+            state = (
+                np.where(kept, state[0], self._state[0]),
+                np.where(kept, state[1], self._state[1]),
+            )
+        self._state, self._planned = state, None
+        self._fresh = self._fresh & ~active
         self._seen += active
         places = actions if self.problem.continuous else self.problem.domain[actions]
         shown = np.column_stack(

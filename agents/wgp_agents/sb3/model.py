@@ -14,8 +14,9 @@ import torch
 
 from wgp_gym.validation import check_choice, reject
 
-__all__ = ["ALGORITHMS", "algorithm", "load_model", "save_model"]
+__all__ = ["ALGORITHMS", "algorithm", "load_model", "model_file", "save_model", "shipped_model"]
 
+SHIPPED = Path(__file__).parent / "models"
 ALGORITHMS = {
     "ppo": stable_baselines3.PPO,
     "a2c": stable_baselines3.A2C,
@@ -31,6 +32,24 @@ def algorithm(name: str) -> Any:
         ValueError: If there is none of this name.
     """
     return ALGORITHMS[check_choice("algo", name, "SB3Agent", ALGORITHMS)]
+
+
+def model_file(algo: str, environment: str, seed: int) -> str:
+    """Return what a model's file is called, as "ppo-wgpbandit-abrupt-seed0.zip"."""
+    task = environment.rpartition("/")[2].removesuffix("-v0").lower()
+    return f"{algo}-{task}-seed{seed}.zip"
+
+
+def shipped_model(algo: str, environment: str | None) -> Path:
+    """Return the file of the model that the package brings for an environment.
+
+    Raises:
+        ValueError: If it brings none.
+    """
+    path = SHIPPED / model_file(algo, environment or "", 0)
+    if not path.is_file():
+        reject("model", "SB3Agent", f"given: none is shipped for {environment}", None)
+    return path
 
 
 def notes_of(path: Path) -> Path:

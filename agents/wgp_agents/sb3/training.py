@@ -17,10 +17,11 @@ from wgp_agents.baselines import Random
 from wgp_agents.benchmark.report import write_csv
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3.agent import SB3Agent
+from wgp_agents.sb3.embedding import PlayEmbedding
 from wgp_agents.sb3.model import algorithm, save_model
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.kernels import Array
-from wgp_gym.validation import check_int
+from wgp_gym.validation import check_int, reject
 from wgp_gym.wrappers import VectorHistoryObservation
 
 __all__ = ["held_out_regret", "settings", "train"]
@@ -29,7 +30,9 @@ HELD_OUT = 1_000_000_000  # the first of the seeds that no training sees
 HELD_OUT_EPISODES = 100
 CHECKPOINTS = 20
 SHORTEST = 20_000  # steps between two of them: each plays 100 episodes
-OWN = ("envs", "history", "reward_scale", "policy", "net_arch", "lstm_hidden_size")
+NETWORK = ("net_arch", "lstm_hidden_size")
+SHOWN = ("history", "reward_scale", "frequencies", "deterministic")
+OWN = ("steps", "envs", "groups", "policy", *SHOWN, *NETWORK)
 
 
 def settings(algo: str, environment: str) -> dict[str, Any]:
@@ -79,7 +82,7 @@ class Progress(BaseCallback):
 def train(
     algo: str,
     environment: str,
-    steps: int,
+    steps: int | None,
     seed: int,
     path: Path,
     kwargs: dict[str, Any] | None = None,
@@ -93,7 +96,7 @@ def train(
     Args:
         algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
         environment: The environment's id.
-        steps: Steps to train, over all episodes.
+        steps: Steps to train, over all episodes; None takes the settings'.
         seed: What all randomness follows from.
         path: The model's file, .zip; its notes and curve stand beside it, as .json and .csv.
         kwargs: What the environment is made with.
@@ -104,27 +107,28 @@ def train(
         random play's.
 
     Raises:
-        ValueError: If there is no such algorithm, or a number is out of its range.
+        ValueError: If there is no such algorithm, it cannot play the task, or a number is out of
+            its range.
     """
-    check_int("steps", steps, "train", 1)
     check_int("seed", seed, "train", 0)
-    torch.set_num_threads(1)
     chosen, made_with = settings(algo, environment) | (overrides or {}), kwargs or {}
-    raw = make_vector(environment, chosen["envs"], **made_with)
-    shown = VectorHistoryObservation(raw, chosen["history"], chosen["reward_scale"])
-    env = NativeVecEnv(shown, chosen["reward_scale"])
+    steps = check_int("steps", chosen["steps"] if steps is None else steps, "train", 1)
+    torch.set_num_threads(1)
+    env = training_env(environment, chosen, made_with)
+    if algo == "dqn" and env.problem.continuous:
+        reject("algo", "train", "'ppo', 'a2c' or 'recurrent-ppo' on a continuous task", algo)
     model = build(algo, env, seed, chosen)
     env.seed(training_seed(seed))  # after the model, which gives the environment its own seed
     random_regret = float(held_out_regret(environment, made_with, Random).mean())
     curve: list[dict[str, float]] = []
+    read = {key: chosen[key] for key in ("history", "reward_scale", "deterministic")}
     notes = {"algo": algo, "environment": environment, "kwargs": made_with, "seed": seed}
-    notes |= {"dim": raw.problem.domain.shape[1], "settings": chosen}
-    notes |= {"history": chosen["history"], "reward_scale": chosen["reward_scale"]}
+    notes |= {"dim": env.problem.domain.shape[1], "settings": chosen}
+    notes |= read
 
     def _measure(trained: Any, done: int) -> None:
         def _agent(env: Any) -> SB3Agent:
-            scale = chosen["reward_scale"]
-            return SB3Agent(env, algo=algo, model=trained, reward_scale=scale)
+            return SB3Agent(env, algo=algo, model=trained, **read)
 
         regret = held_out_regret(environment, made_with, _agent)
         share = float(regret.mean()) / random_regret
@@ -133,8 +137,19 @@ def train(
         write_csv(path.with_suffix(".csv"), curve)
 
     model.learn(steps, callback=Progress(steps, _measure))
-    _measure(model, int(model.num_timesteps))
+    if not curve or curve[-1]["steps"] < model.num_timesteps:
+        _measure(model, int(model.num_timesteps))
     return curve
+
+
+def training_env(
+    environment: str, chosen: dict[str, Any], made_with: dict[str, Any]
+) -> NativeVecEnv:
+    """Return the episodes of the training, in groups that stand at different t."""
+    groups, scale = chosen["groups"], chosen["reward_scale"]
+    raw = [make_vector(environment, chosen["envs"] // groups, **made_with) for _ in range(groups)]
+    shown = [VectorHistoryObservation(env, chosen["history"], scale) for env in raw]
+    return NativeVecEnv(shown, scale)
 
 
 def training_seed(seed: int) -> int:
@@ -145,9 +160,9 @@ def training_seed(seed: int) -> int:
 
 def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> Any:
     """Return an untrained model."""
-    network: dict[str, Any] = {"net_arch": list(chosen["net_arch"])}
-    if "lstm_hidden_size" in chosen:
-        network["lstm_hidden_size"] = chosen["lstm_hidden_size"]
+    shown = {"dim": env.problem.domain.shape[1], "frequencies": chosen["frequencies"]}
+    network = {key: chosen[key] for key in NETWORK if key in chosen}
+    network |= {"features_extractor_class": PlayEmbedding, "features_extractor_kwargs": shown}
     given = {key: value for key, value in chosen.items() if key not in OWN}
     start = given.pop("learning_rate_start")
     return algorithm(algo)(

@@ -1,4 +1,4 @@
-"""A native vector environment in the shape of stable-baselines3's."""
+"""Native vector environments in the shape of stable-baselines3's."""
 
 from __future__ import annotations
 
@@ -9,26 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
+from wgp_gym.problem import BanditProblem
+
 __all__ = ["NativeVecEnv"]
 
 
 class NativeVecEnv(VecEnv):
-    """B bandits in lockstep, for training: their own step, with no Python loop over them.
+    """Bandits for training, in groups of their own step, with no Python loop over bandits.
+
+    Within a group all are at the same t. With G groups, group g is g T / G steps ahead after a
+    reset, which it has played at random: what a policy is trained on then comes from all parts of
+    the episode at once, not from one after the other.
 
     The next episodes begin in the step that ends the last ones, as stable-baselines3 expects.
     The infos hold what it reads, and at an episode's end the regret.
 
     Args:
-        env: A native vector environment of `wgp_gym`, wrapped or not.
+        envs: Native vector environments of `wgp_gym`, wrapped or not, one for each group.
         reward_scale: What rewards are divided by, so that a network sees numbers of order one.
+
+    Attributes:
+        problem: What is known of the episodes.
     """
 
-    def __init__(self, env: Any, reward_scale: float = 1.0) -> None:
-        self._env = env  # before the base class, which asks for the render mode
-        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+    def __init__(self, envs: Sequence[Any], reward_scale: float = 1.0) -> None:
+        self._envs = list(envs)  # before the base class, which asks for the render mode
+        ends = np.cumsum([env.num_envs for env in envs]).tolist()
+        self._parts = [slice(end - env.num_envs, end) for env, end in zip(envs, ends, strict=True)]
+        one = envs[0]
+        super().__init__(ends[-1], one.single_observation_space, one.single_action_space)
+        self.problem: BanditProblem = one.unwrapped.problem
         self._scale = reward_scale
         self._actions: NDArray[Any] = np.zeros(0)
-        self._returns = np.zeros(env.num_envs)
+        self._returns = np.zeros(self.num_envs)
         self._seed: int | None = None
 
     def seed(self, seed: int | None = None) -> list[int | None]:
@@ -38,9 +51,21 @@ class NativeVecEnv(VecEnv):
 
     def reset(self) -> NDArray[np.float32]:
         """Begin the next episodes."""
-        self._returns[:] = 0.0
-        observation: NDArray[np.float32] = self._env.reset(seed=self._seed)[0]
+        rows = [self._begin(group) for group in range(len(self._envs))]
         self._seed = None
+        return np.concatenate(rows)
+
+    def _begin(self, group: int) -> NDArray[np.float32]:
+        """Begin the next episodes of a group, and play on to where it is to stand."""
+        env, part = self._envs[group], self._parts[group]
+        seed = None if self._seed is None else self._seed + part.start
+        observation: NDArray[np.float32] = env.reset(seed=seed)[0]
+        self._returns[part] = 0.0
+        if seed is not None:
+            env.action_space.seed(seed)
+        for _ in range(group * self.problem.horizon // len(self._envs)):
+            observation, rewards, *_ = env.step(env.action_space.sample())
+            self._returns[part] += rewards
         return observation
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -49,20 +74,31 @@ class NativeVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Play the actions."""
-        observation, rewards, _, over, info = self._env.step(self._actions)
-        self._returns += rewards
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        steps = [
+            self._step(env, part, infos[part])
+            for env, part in zip(self._envs, self._parts, strict=True)
+        ]
+        observation, rewards, over = (np.concatenate(column) for column in zip(*steps, strict=True))
+        return observation, (rewards / self._scale).astype(np.float32), over, infos
+
+    def _step(self, env: Any, part: slice, infos: list[dict[str, Any]]) -> tuple[Any, Any, Any]:
+        """Play a group's actions; at the end of its episodes, begin the next ones."""
+        observation, rewards, _, over, info = env.step(self._actions[part])
+        self._returns[part] += rewards
         if over.any():
+            returns = self._returns[part]
             for i, (one, last) in enumerate(zip(infos, observation, strict=True)):
                 one["terminal_observation"], one["TimeLimit.truncated"] = last, True
                 one["regret"] = float(info["cumulative_regret"][i])
-                one["episode"] = {"r": float(self._returns[i]), "l": int(info["t"][i]), "t": 0.0}
-            observation = self.reset()
-        return observation, (rewards / self._scale).astype(np.float32), over, infos
+                one["episode"] = {"r": float(returns[i]), "l": int(info["t"][i]), "t": 0.0}
+            observation, returns[:] = env.reset()[0], 0.0
+        return observation, rewards, over
 
     def close(self) -> None:
-        """Close the environment."""
-        self._env.close()
+        """Close the environments."""
+        for env in self._envs:
+            env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return the render mode, None, once for each index.

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
-from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
+from wgp_agents.benchmark.parallel import run_in_order
 from wgp_agents.benchmark.report import versions, write_csv, write_whole
 from wgp_agents.verify.algebra import algebra
 from wgp_agents.verify.confidence import all_times, coverage, drifting
@@ -70,21 +69,15 @@ def run(quick: bool, seed: int, jobs: int) -> Iterator[tuple[int, Findings]]:
         jobs: Processes; 1 runs everything in this one. Any number gives the same rows.
     """
     order = sorted(CHECKS, key=lambda check: LONG.index(check) if check in LONG else len(LONG))
-    with parallel_config("loky", n_jobs=jobs):
-        if jobs == 1:
-            results: Any = (run_check(check, quick, seed) for check in order)
-        else:
-            calls = (delayed(run_check)(check, quick, seed) for check in order)
-            results = Parallel(return_as="generator")(calls)
-        bar = tqdm(results, total=len(order), unit="check", desc="verifying")
-        for check, findings in zip(order, bar, strict=True):
-            yield CHECKS.index(check), findings
+    one = partial(run_check, quick, seed)
+    found = run_in_order(one, order, jobs, "check", "verifying")
+    for check, findings in zip(order, found, strict=True):
+        yield CHECKS.index(check), findings
 
 
-def run_check(check: Check, quick: bool, seed: int) -> Findings:
-    """Run a check with one BLAS thread: on more, the last digits depend on their number."""
-    with threadpool_limits(limits=1, user_api="blas"):
-        return check(quick, seed)
+def run_check(quick: bool, seed: int, check: Check) -> Findings:
+    """Run a check."""
+    return check(quick, seed)
 
 
 def table(rows: list[Row]) -> str:

@@ -1,0 +1,106 @@
+"""Small networks, one for each learner, trained side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.kernels import Array
+
+__all__ = ["Network"]
+
+DECAYS = 0.9, 0.999  # beta_1 and beta_2 of Adam
+EPSILON = 1e-8
+
+
+class Network:
+    """B perceptrons with two hidden layers of rectified units, each with weights of its own.
+
+    Products are taken learner by learner (stacked matrix products), so that the numbers of one
+    do not depend on B.
+
+    Args:
+        batch: B.
+        inputs: p.
+        hidden: h.
+        learning_rate: Of Adam, `(B,)`.
+
+    Source: [Kingma15] Algorithm 1 (Adam); weights start as [He15] Section 2.2 has them.
+    """
+
+    def __init__(self, batch: int, inputs: int, hidden: int, learning_rate: Array) -> None:
+        layers = ((inputs, hidden), (hidden, hidden), (hidden, 1))
+        self._shapes = [(rows, width) for below, width in layers for rows in (below, 1)]
+        size = sum(rows * columns for rows, columns in self._shapes)
+        self._weights, self._first, self._second = np.zeros((3, batch, size))
+        self._rate = learning_rate
+        self._updates = np.zeros(batch)
+
+    def _split(self, flat: Array) -> Iterator[Array]:
+        """Yield the weights and offsets of each layer, views `(b, rows, columns)` of `(b, P)`."""
+        start = 0
+        for rows, columns in self._shapes:
+            yield flat[:, start : start + rows * columns].reshape(len(flat), rows, columns)
+            start += rows * columns
+
+    def draw(self, mask: NDArray[np.bool_], uniform: Array) -> None:
+        """Give the learners in `mask` `(B,)` new weights that follow from `uniform` `(B,)`."""
+        for i in np.flatnonzero(mask):
+            normal = np.random.default_rng(int(uniform[i] * 2**53)).standard_normal
+            for part in self._split(self._weights[i : i + 1]):
+                rows = part.shape[1]
+                part[:] = 0.0 if rows == 1 else normal(part.shape) * np.sqrt(2 / rows)
+        self._first[mask] = self._second[mask] = self._updates[mask] = 0.0
+
+    def values(self, inputs: Array) -> Array:
+        """Return the outputs on inputs `(n, p)` that all learners share, `(B, n)`."""
+        return forward(list(self._split(self._weights)), inputs)[-1][:, :, 0]
+
+    def fit(
+        self, learners: NDArray[np.int64], inputs: Array, targets: Array, weights: Array, steps: int
+    ) -> None:
+        """Take steps of Adam on the weighted mean of the squared errors.
+
+        Args:
+            learners: The b learners that do.
+            inputs: `(b, M, p)`.
+            targets: `(b, M)`.
+            weights: `(b, M)`.
+            steps: How many.
+        """
+        theta, first, second = (
+            state[learners] for state in (self._weights, self._first, self._second)
+        )
+        gradient, rate = np.empty_like(theta), self._rate[learners, None]
+        for _ in range(steps):
+            self._updates[learners] += 1
+            self._differentiate(theta, gradient, inputs, targets, weights)
+            first += (1 - DECAYS[0]) * (gradient - first)
+            second += (1 - DECAYS[1]) * (gradient * gradient - second)
+            age = self._updates[learners, None]
+            size = np.sqrt(second / (1 - DECAYS[1] ** age)) + EPSILON
+            theta -= rate * (first / (1 - DECAYS[0] ** age)) / size
+        self._weights[learners], self._first[learners] = theta, first
+        self._second[learners] = second
+
+    def _differentiate(
+        self, theta: Array, gradient: Array, inputs: Array, targets: Array, weights: Array
+    ) -> None:
+        """Write the gradient of the weighted mean squared error, `(b, P)`."""
+        parts, slopes = list(self._split(theta)), list(self._split(gradient))
+        one, two, out = forward(parts, inputs)
+        error = 2 * weights[:, :, None] * (out - targets[:, :, None])
+        for layer, below in ((4, two), (2, one), (0, inputs)):
+            np.matmul(below.swapaxes(1, 2), error, out=slopes[layer])
+            error.sum(axis=1, keepdims=True, out=slopes[layer + 1])
+            if layer:
+                error = (error @ parts[layer].swapaxes(1, 2)) * (below > 0)
+
+
+def forward(parts: list[Array], inputs: Array) -> tuple[Array, Array, Array]:
+    """Return both hidden layers and the output, `(b, M, columns)`."""
+    one = np.maximum(inputs @ parts[0] + parts[1], 0.0)
+    two = np.maximum(one @ parts[2] + parts[3], 0.0)
+    return one, two, two @ parts[4] + parts[5]

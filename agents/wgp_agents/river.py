@@ -1,0 +1,106 @@
+"""Our agents as policies of river's `bandit.evaluate`; river itself is not imported."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from wgp_agents.base import Agent
+from wgp_agents.registry import make
+from wgp_gym.envs.task import Task
+from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import reject
+
+__all__ = ["KeepRegret", "RiverPolicy"]
+
+
+class RiverPolicy:
+    """A learner with the methods that river asks of a bandit policy.
+
+    river draws each episode in a copy of the environment that no policy is shown. So the learner
+    knows what is known before the draw; B and B_T, where it needs them, must be given to the
+    environment, or to the agent as `norm_bound` and `variation_budget`.
+
+    Args:
+        agent: A name as `wgp_agents.make` takes it, or a class of agents.
+        env: The environment whose arms are played, or a `BanditProblem`.
+        seed: The learner's seed, the same in every episode, as in river's own policies.
+        **parameters: The agent's own parameters.
+
+    Raises:
+        ValueError: If it is not a single environment of `wgp_gym` with arms.
+        RuntimeError: If the agent needs B and is not told it.
+        TypeError: If the agent needs the truth: there is no oracle in river.
+    """
+
+    def __init__(
+        self,
+        agent: str | Callable[..., Agent],
+        env: Any,
+        seed: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        task = getattr(env.unwrapped, "task", None) if isinstance(env, gymnasium.Env) else None
+        problem = task.problem() if isinstance(task, Task) else env
+        arms = isinstance(problem, BanditProblem) and not problem.continuous
+        if not arms or problem.batch_size is not None:
+            reject("env", "RiverPolicy", "a single environment of wgp_gym with arms", env)
+        self._again = partial(RiverPolicy, agent, problem, seed, **parameters)
+        self.agent = (partial(make, agent) if isinstance(agent, str) else agent)(
+            problem, **parameters
+        )
+        self.agent.reset(seed)
+        self._arms: Sequence[Any] = range(len(problem.domain))
+        self._n = 0  # what river's `evaluate_offline` returns
+
+    def clone(self) -> RiverPolicy:
+        """Return such a learner that has learned nothing: river plays one in each episode."""
+        return self._again()
+
+    def pull(self, arm_ids: Sequence[Any]) -> Any:
+        """Return the arm to play, one of `arm_ids`: a name for each arm, in the domain's order.
+
+        Raises:
+            ValueError: If there is not one for each arm.
+        """
+        if len(arm_ids) != len(self._arms):
+            reject("arm_ids", "RiverPolicy.pull", f"names of {len(self._arms)} arms", arm_ids)
+        self._arms = arm_ids
+        return arm_ids[self.agent.act()]
+
+    def update(self, arm_id: Any, reward: float) -> None:
+        """Learn what the arm of that name has paid."""
+        self.agent.observe(self._arms.index(arm_id), reward)
+        self._n += 1
+
+
+class KeepRegret(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Keeps the regrets of all finished episodes in `regrets`, also of those played in deep copies.
+
+    river plays in copies and drops the infos. Its episodes stand there in turn, and within each
+    the policies in their order.
+
+    Args:
+        env: An environment of `wgp_gym`.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.regrets: list[float] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> KeepRegret:
+        """Return a copy with a copied environment and the same list."""
+        copied = KeepRegret(copy.deepcopy(self.env, memo))
+        copied.regrets = self.regrets
+        return copied
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play an action."""
+        played = self.env.step(action)
+        if played[3]:
+            self.regrets.append(played[4]["cumulative_regret"])
+        return played

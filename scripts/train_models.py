@@ -1,0 +1,50 @@
+"""Train the models that the package brings: every algorithm on both synthetic tasks.
+
+Usage: `python scripts/train_models.py [--jobs N] [--out FOLDER]`
+
+The settings, and with them the steps, stand in `agents/wgp_agents/sb3/settings.toml`. Each
+training is a process of its own, with one thread; what is there already is trained anew.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from joblib import cpu_count
+from tqdm import tqdm
+
+from wgp_agents.benchmark.comparison import RIVALS, TASKS
+from wgp_agents.sb3.model import SHIPPED
+
+
+def train(algo: str, task: str, folder: Path) -> str:
+    """Train one model; return a line that says how it did."""
+    started = time.perf_counter()
+    command = [str(Path(sys.executable).with_name("wgp-gym")), "train", "--algo", algo]
+    command += ["--env", task, "--out", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return f"{task} {algo}, {time.perf_counter() - started:.0f} s. {done.stdout.splitlines()[0]}"
+
+
+def main() -> None:
+    """Train them all."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=cpu_count(), help="trainings at once")
+    parser.add_argument("--out", type=Path, default=SHIPPED, help="folder of the models")
+    options = parser.parse_args()
+    work = [(rival.agent, task) for rival in RIVALS if rival.trained for task in TASKS]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        lines = pool.map(lambda piece: train(piece[0], piece[1], options.out), work)
+        for line in tqdm(lines, total=len(work), unit="model", desc="training"):
+            tqdm.write(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The learner that starts untrained: its network against torch, and what it does with plays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import wgp_agents
+from wgp_agents import NeuralGreedy
+from wgp_agents.benchmark.rollout import make_vector, rollout
+from wgp_agents.network import Network
+from wgp_gym.kernels import Empirical, SquaredExponential
+from wgp_gym.problem import BanditProblem
+
+TASK = "WGPBandit-Abrupt-v0"
+FIVE = BanditProblem(SquaredExponential(0.2), np.linspace(0, 1, 5)[:, None], 100, 0.1, 2.0)
+
+
+def twin(network: Network, learner: int, inputs: int, hidden: int) -> torch.nn.Sequential:
+    """Return a torch network with the weights of a learner's."""
+    layers: list[Any] = [torch.nn.Linear(inputs, hidden), torch.nn.ReLU()]
+    layers += [torch.nn.Linear(hidden, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 1)]
+    made = torch.nn.Sequential(*layers).double()
+    parts = [torch.as_tensor(part[learner].copy()) for part in network._split(network._weights)]
+    with torch.no_grad():
+        dense: list[Any] = [made[0], made[2], made[4]]
+        for place, layer in enumerate(dense):
+            layer.weight.copy_(parts[2 * place].T)
+            layer.bias.copy_(parts[2 * place + 1][0])
+    return made
+
+
+def test_training_is_torchs() -> None:
+    rng = np.random.default_rng(0)
+    rates = np.array([0.01, 0.02, 0.03])
+    network = Network(3, inputs=4, hidden=6, learning_rate=rates)
+    network.draw(np.ones(3, bool), rng.random(3))
+    rivals = [twin(network, i, 4, 6) for i in range(3)]
+    moves = [
+        torch.optim.Adam(rival.parameters(), lr=rate)
+        for rival, rate in zip(rivals, rates, strict=True)
+    ]
+    everything = rng.normal(size=(7, 4))
+    for learners in ([0, 1, 2], [0, 2], [1], [0, 1, 2]):  # some learn more often than others
+        inputs, targets = (
+            rng.normal(size=(len(learners), 5, 4)),
+            rng.normal(size=(len(learners), 5)),
+        )
+        weights = rng.random((len(learners), 5))
+        network.fit(np.array(learners), inputs, targets, weights, steps=3)
+        for row, i in enumerate(learners):
+            for _ in range(3):
+                moves[i].zero_grad()
+                error = rivals[i](torch.as_tensor(inputs[row]))[:, 0] - torch.as_tensor(
+                    targets[row]
+                )
+                (torch.as_tensor(weights[row]) * error**2).sum().backward()
+                moves[i].step()
+        with torch.no_grad():
+            expected = [rival(torch.as_tensor(everything))[:, 0].numpy() for rival in rivals]
+        np.testing.assert_allclose(network.values(everything), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_weights_start_as_he_and_colleagues_have_them() -> None:
+    network = Network(2, inputs=8, hidden=200, learning_rate=np.ones(2))
+    network.draw(np.array([True, False]), np.array([0.3, 0.3]))
+    first, offset, second, *_ = network._split(network._weights)
+    assert first[0].std() == pytest.approx(np.sqrt(2 / 8), rel=0.1)
+    assert second[0].std() == pytest.approx(np.sqrt(2 / 200), rel=0.03)
+    assert not offset.any()
+    assert not first[1].any()
+    network.draw(np.array([False, True]), np.array([0.4, 0.3]))
+    first = next(network._split(network._weights))
+    np.testing.assert_array_equal(first[0], first[1])  # the same number, the same weights
+
+
+def shown(agent: NeuralGreedy, plays: list[tuple[int, float]]) -> NDArray[Any]:
+    """Return the network's values of all arms after plays."""
+    agent.reset(3)
+    for arm, reward in plays:
+        agent.observe(arm, reward)
+    values: NDArray[Any] = agent._network.values(agent._inputs)[0]
+    return values
+
+
+def test_the_unit_of_the_reward_does_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    plays = [(int(rng.integers(5)), float(rng.normal())) for _ in range(30)]
+    values = shown(NeuralGreedy(FIVE), plays)
+    moved = shown(NeuralGreedy(FIVE), [(arm, 1000 * reward + 7e4) for arm, reward in plays])
+    np.testing.assert_allclose(moved, values, atol=1e-6)
+    assert np.ptp(values) > 0.1
+    assert np.isfinite(shown(NeuralGreedy(FIVE), [(2, 5.0)] * 3)).all()  # no spread at all
+
+
+def test_it_fits_what_is_in_the_memory_and_no_more() -> None:
+    agent = NeuralGreedy(FIVE, memory=10)
+    old, new = (
+        [(arm, 5.0 * (arm == 1)) for arm in range(5)],
+        [(arm, 5.0 * (arm == 3)) for arm in range(5)],
+    )
+    assert shown(agent, old * 20).argmax() == 1
+    assert shown(agent, old * 20 + new * 20).argmax() == 3
+    agent.reset(0)
+    for arm, reward in old * 20 + new * 2:
+        agent.observe(arm, reward)
+    places = FIVE.domain[[arm for arm, _ in new * 2], 0]
+    expected = [[*np.cos(np.pi * np.arange(1, 5) * x), 5.0 * (x == 0.75)] for x in places]
+    np.testing.assert_allclose(np.column_stack([agent._seen[0], agent._rewards[0]]), expected)
+
+
+def test_it_explores_as_often_as_it_is_told() -> None:
+    def actions(**parameters: Any) -> NDArray[Any]:
+        env = make_vector(TASK, 100, horizon=60)
+        agent = NeuralGreedy(env, updates=1, **parameters)
+        played = []
+        observation, _ = env.reset(seed=4)
+        agent.reset(4)
+        for _ in range(60):
+            best = agent._network.values(agent._inputs).argmax(axis=1)
+            played.append((agent.act(observation), best))
+            _, rewards, *_ = env.step(played[-1][0])
+            agent.observe(played[-1][0], rewards)
+        chosen, best = np.array(played).swapaxes(0, 1)
+        shares: NDArray[Any] = (chosen == best).mean(axis=1)
+        return shares
+
+    greedy = actions(epsilon=0.0, warmup=0)
+    np.testing.assert_array_equal(greedy[1:], 1.0)
+    # One arm of a hundred is the best by chance. 100 learners: five standard errors are 0.25.
+    np.testing.assert_allclose(actions(epsilon=0.3, warmup=0)[1:], 0.7 + 0.3 / 100, atol=0.25)
+    falling = actions(epsilon=0.1, warmup=20)
+    assert falling[1:6].mean() < 0.3
+    assert falling[21:].mean() == pytest.approx(0.9, abs=0.03)
+
+
+def test_arms_without_coordinates_have_an_input_each() -> None:
+    kernel = Empirical(np.eye(4) * 0.5 + 0.5)
+    problem = BanditProblem(kernel, np.linspace(0, 1, 4)[:, None], 10, 0.1, 1.0)
+    np.testing.assert_array_equal(NeuralGreedy(problem)._inputs, np.eye(4))
+
+
+def test_within_500_plays_it_learns_and_follows_the_changes() -> None:
+    env = make_vector(TASK, 20)
+    learnt = rollout(NeuralGreedy(env), env, seed=0)["regret"]
+    chance = rollout(wgp_agents.make("random", env), env, seed=0)["regret"]
+    for steps in (slice(50, 100), slice(150, 200), slice(250, 500)):  # the changes: 100 and 200
+        # Of random play's: CALIBRATED over seeds 0, 100, ..., 900.
+        assert learnt[:, steps].mean() < 0.5 * chance[:, steps].mean()
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"epsilon": 1.5}, r"'epsilon' parameter of NeuralGreedy must be a float in \[0, 1\]"),
+        ({"warmup": -1}, "'warmup' parameter of NeuralGreedy"),
+        ({"memory": 0}, "'memory' parameter of NeuralGreedy"),
+        ({"updates": 0}, "'updates' parameter of NeuralGreedy"),
+        ({"hidden": 0}, "'hidden' parameter of NeuralGreedy"),
+        (
+            {"learning_rate": 0.0},
+            r"'learning_rate' parameter of NeuralGreedy must be a float in \(0",
+        ),
+    ],
+)
+def test_refused(given: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        NeuralGreedy(FIVE, **given)
+
+
+def test_on_a_box_it_learns_from_points_off_the_grid() -> None:
+    env = gymnasium.make(TASK, continuous=True)
+    env.reset(seed=0)
+    agent = NeuralGreedy(env, epsilon=0.0, warmup=0)
+    agent.reset(0)
+    for x in np.linspace(0.003, 0.997, 60):
+        agent.observe(np.array([x]), -((x - 0.42) ** 2))
+    assert agent.act()[0] == pytest.approx(0.42, abs=0.06)
+    assert agent.act() in env.unwrapped.problem.domain.astype(np.float32)  # type: ignore[attr-defined]

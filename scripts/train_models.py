@@ -10,13 +10,13 @@ import argparse
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from joblib import cpu_count
 from tqdm import tqdm
 
-from wgp_agents.benchmark.comparison import RIVALS, TASKS
+from wgp_agents.sb3.comparison import RIVALS, TASKS
 from wgp_agents.sb3.model import SHIPPED
 
 
@@ -41,9 +41,9 @@ def main() -> None:
     options = parser.parse_args()
     work = [(rival.agent, task) for rival in RIVALS if rival.trained for task in TASKS]
     with ThreadPoolExecutor(options.jobs) as pool:
-        lines = pool.map(lambda piece: train(piece[0], piece[1], options.out), work)
-        for line in tqdm(lines, total=len(work), unit="model", desc="training"):
-            tqdm.write(line)
+        trainings = [pool.submit(train, algo, task, options.out) for algo, task in work]
+        for done in tqdm(as_completed(trainings), total=len(work), unit="model", desc="training"):
+            tqdm.write(done.result())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -13,8 +14,12 @@ import stable_baselines3
 import torch
 from gymnasium import spaces
 from scipy import stats
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 import wgp_agents
+from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.sb3 import SB3Agent
 from wgp_agents.sb3.embedding import PlayEmbedding
 from wgp_agents.sb3.policy import draw_actions
@@ -39,8 +44,8 @@ def model(algo: str, length: int = 2, **kwargs: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def the_global_generator_stays_where_it_is() -> Any:
-    """Models are made inside, so it is set back; what plays them must not move it."""
+def torch_goes_on_as_if_no_model_had_been_made() -> Any:
+    """Set the global generator back: making a model seeds it."""
     state = torch.get_rng_state()
     yield
     torch.set_rng_state(state)
@@ -143,6 +148,40 @@ def test_draws_are_the_agents_own(algo: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def single() -> gymnasium.Env[Any, Any]:
+    return gymnasium.make(TASK, horizon=12)
+
+
+@pytest.mark.parametrize("wrap", ["bare", "Monitor", "DummyVecEnv", "SubprocVecEnv"])
+@pytest.mark.parametrize("algo", ["ppo", "recurrent-ppo"])
+def test_stable_baselines3_evaluates_it_as_our_rollout_does(algo: str, wrap: str) -> None:
+    made = model(algo, 1 if algo == "recurrent-ppo" else 2)
+    made_by: dict[str, Callable[[], Any]] = {
+        "bare": single,
+        "Monitor": lambda: Monitor(single()),
+        "DummyVecEnv": lambda: DummyVecEnv([single]),
+        "SubprocVecEnv": lambda: SubprocVecEnv([single]),
+    }
+    env = made_by[wrap]()
+    if wrap in ("bare", "Monitor"):
+        env.reset(seed=7)
+    else:
+        env.seed(7)
+        env.reset()
+    agent = SB3Agent(env, algo=algo, model=made, deterministic=False)
+    agent.reset(3)
+    found, lengths = evaluate_policy(
+        agent, env, n_eval_episodes=3, return_episode_rewards=True, warn=False
+    )
+    env.close()
+    plain = single()
+    plain.reset(seed=7)
+    ours = SB3Agent(plain, algo=algo, model=made, deterministic=False)
+    played = [rollout(ours, plain, None, None if k else 3)["reward"].sum() for k in range(3)]
+    assert lengths == [12, 12, 12]
+    np.testing.assert_allclose(found, played, atol=1e-5)  # a Monitor rounds to six digits
+
+
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_recurrent_policy_remembers_plays_that_it_was_only_shown(deterministic: bool) -> None:
     made = model("recurrent-ppo", 1)
@@ -172,4 +211,17 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib, "import_module", _missing)
     with pytest.raises(ModuleNotFoundError) as caught:
         wgp_agents.make("ppo", env)
-    assert caught.value.__notes__ == ["The agent 'ppo' needs wgp-gym[rl]."]
+    assert "agent 'ppo' needs the extra 'rl'" in str(caught.value)
+    assert "Install wgp-gym[rl]" in str(caught.value)
+
+
+def test_what_is_shown_is_clipped_as_in_the_observation() -> None:
+    made = model("ppo", 2)
+    agents = [SB3Agent(gymnasium.make(TASK), algo="ppo", model=made) for _ in range(2)]
+    told, seeing = agents
+    told.reset(0)
+    seeing.predict(np.zeros(4, np.float32))
+    told.observe(50, 1e39)
+    place = float(told.problem.domain[50, 0])
+    seeing.predict(np.array([1 / 500, 1, place, 1e12], np.float32))
+    np.testing.assert_array_equal(told._rows, seeing._rows)

@@ -101,6 +101,10 @@ def test_other_errors() -> None:
     with pytest.raises(TypeError, match="An oracle needs an environment"):
         RiverPolicy("oracle", env)
     policy = RiverPolicy("wgp-ucb", env, norm_bound=5.0)
+    arm = policy.pull(np.arange(100))
+    policy.update(arm, 1.0)
+    with pytest.raises(ValueError, match=r"'arm_id' parameter of RiverPolicy\.update must be one"):
+        policy.update(100, 1.0)
     message = "The 'arm_ids' parameter of RiverPolicy.pull must be names of 100 arms"
     with pytest.raises(ValueError, match=message):
         policy.pull(range(99))

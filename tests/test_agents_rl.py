@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ import wgp_agents
 from wgp_agents import cli
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.sb3 import SB3Agent
-from wgp_agents.sb3.training import HELD_OUT, Linear, held_out_regret, training_seed
+from wgp_agents.sb3.comparison import FIRST_SEED, episode_seeds
+from wgp_agents.sb3.training import HELD_OUT, Linear, held_out_regret, settings, training_seed
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 
@@ -137,8 +139,10 @@ def test_predict_restarts_one_learner_and_leaves_the_other() -> None:
         ({"model": Recorder(6, 100)}, "'model' parameter of SB3Agent must be trained on observ"),
         (
             {"model": Recorder(4, 9)},
-            "'model' parameter of SB3Agent must be trained on the 100 arms",
+            "'model' parameter of SB3Agent must be trained on the 100 arms of the problem",
         ),
+        ({"model": 5}, "'model' parameter of SB3Agent must be a model of stable-baselines3"),
+        ({"model": Recorder(4, 100), "deterministic": "no"}, "'deterministic' parameter of SB3"),
         ({"model": Recorder(4, 100), "algo": "pppo"}, "did you mean 'ppo'"),
     ],
 )
@@ -164,15 +168,13 @@ def test_the_native_environment_is_what_stable_baselines3_expects() -> None:
     for t in range(9):
         actions = rng.integers(100, size=3)
         observation, rewards, over, infos = env.step(actions)
-        expected, paid, _, ended, info = twin.step(actions)
+        expected, paid, _, ended, _ = twin.step(actions)
         np.testing.assert_allclose(rewards, paid / 2, rtol=1e-6)
         assert over.all() == ended.all() == (t % 4 == 3)
         if over.all():
             for i, one in enumerate(infos):
                 np.testing.assert_array_equal(one["terminal_observation"], expected[i])
                 assert one["TimeLimit.truncated"]
-                assert one["regret"] == info["cumulative_regret"][i]
-                assert one["episode"]["l"] == 4
             expected = twin.reset()[0]
         np.testing.assert_array_equal(observation, expected)
 
@@ -187,8 +189,8 @@ def test_groups_stand_at_different_steps_of_their_episodes() -> None:
         observation: Any
         observation, _, over, infos = env.step(np.zeros(8, int))
         ended.append(np.flatnonzero(over).tolist())
-        assert all(("episode" in one) == bool(end) for one, end in zip(infos, over, strict=True))
-        assert all(one["episode"]["l"] == 8 for one in infos if one)
+        assert all(bool(one) == bool(end) for one, end in zip(infos, over, strict=True))
+        assert all(one["terminal_observation"][0] == 1.0 for one in infos if one)
         np.testing.assert_array_equal(observation[over, 1], 0)  # the next ones have begun
     assert ended == [[], [6, 7], [], [4, 5], [], [2, 3], [], [0, 1]]
     # Episodes, and what was played before them, follow from the seed; i is the twin of seed + i.
@@ -243,7 +245,8 @@ def test_each_algorithm_solves_two_tasks(algo: str, trained: dict[str, Path]) ->
     assert share(trained[algo].with_stem(f"{algo}-identity")) < 0.1
     notes = json.loads(trained[algo].with_suffix(".json").read_text("utf-8"))
     assert notes["algo"] == algo
-    assert notes["curve"]["share_of_random"] == share(trained[algo])
+    assert notes["share_of_random"] == share(trained[algo])
+    assert notes["versions"]["torch"] == version("torch")
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
@@ -254,7 +257,7 @@ def test_a_saved_model_plays_as_it_was_measured(algo: str, trained: dict[str, Pa
     measured = held_out_regret(
         TASK, TWO_ARMS, lambda held_out: wgp_agents.make(algo, held_out, model=trained[algo])
     )
-    assert measured.mean() == pytest.approx(notes["curve"]["regret"], rel=1e-6)
+    assert measured.mean() == pytest.approx(notes["regret"], rel=1e-6)
     played = rollout(agent, env, seed=3)
     again = rollout(agent, env, seed=3)
     np.testing.assert_array_equal(played["action"], again["action"])
@@ -286,23 +289,27 @@ def test_loading_touches_no_global_generator_and_checks_the_file(
 
 
 def test_training_seeds_are_apart_and_none_is_held_out() -> None:
-    starts = [training_seed(seed) for seed in range(200)]
-    assert max(starts) + 64 < HELD_OUT
-    assert np.diff(np.sort(starts)).min() > 64
+    starts = [training_seed(seed) for seed in (*range(200), 99_999)]
+    most = max(settings(algo, TASK)["envs"] for algo in ALGORITHMS)
+    assert max(starts) + most < HELD_OUT
+    assert np.diff(np.sort(starts)).min() > most
+    assert HELD_OUT + 100 < FIRST_SEED
+    seeds = [seed for seed, _ in episode_seeds(2022, TASK, 500)]
+    assert min(seeds) >= FIRST_SEED
+    assert len(set(seeds)) == 500
 
 
 def test_the_learning_rate_never_turns_negative() -> None:
     assert [Linear(2.0)(left) for left in (1.0, 0.5, -0.1)] == [2.0, 1.0, 0.0]
 
 
-def test_the_command_trains_in_a_process_of_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = np.random.get_state()[1].tolist()  # type: ignore[index] # noqa: NPY002
+def test_the_command_trains_on_the_task_that_it_is_given(tmp_path: Path) -> None:
     words = ["train", "--algo", "ppo", "--steps", "7000", "--out", str(tmp_path), "--seed", "3"]
-    assert cli.main(words) == 0
-    assert "of random play's" in capsys.readouterr().out
-    assert np.random.get_state()[1].tolist() == before  # type: ignore[index] # noqa: NPY002
+    words += ["--env", "wgp_gym:WGPBandit-Abrupt-v0", "--env-kwargs", '{"points_per_dim": 30}']
+    command = str(Path(sys.executable).with_name("wgp-gym"))
+    done = subprocess.run([command, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "of random play's" in done.stdout
     model = tmp_path / "ppo-wgpbandit-abrupt-seed3.zip"
     assert isinstance(stable_baselines3.PPO.load(model), stable_baselines3.PPO)
     assert {path.suffix for path in tmp_path.iterdir()} == {".zip", ".json", ".csv"}

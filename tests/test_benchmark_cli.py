@@ -13,7 +13,7 @@ import pytest
 
 import wgp_agents
 from wgp_agents import cli
-from wgp_agents.benchmark import experiment, report
+from wgp_agents.benchmark import experiment, files, report
 from wgp_agents.benchmark.rollout import rollout
 from wgp_gym.registration import ENVIRONMENTS
 
@@ -44,7 +44,7 @@ def test_all_files_are_there_and_no_other(results: Path) -> None:
 def test_manifest_says_how_to_do_it_again(results: Path) -> None:
     manifest = json.loads((results / "manifest.json").read_text())
     assert (manifest["seeds"], manifest["root_seed"], manifest["horizon"]) == (3, 7, 30)
-    assert set(manifest["versions"]) == {*report.PACKAGES, "python"}
+    assert set(manifest["versions"]) == {*files.PACKAGES, "python"}
     assert [panel["environment"] for panel in manifest["panels"]] == [
         panel.environment for panel in experiment.PANELS
     ]

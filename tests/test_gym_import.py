@@ -17,6 +17,7 @@ LAYERS = [
     "wgp_agents",
     "wgp_agents.benchmark",
     "wgp_agents.sb3.training",  # plays and writes with the harness, as verify does
+    "wgp_agents.sb3.comparison",
     "wgp_agents.verify",
     "wgp_agents.cli",
     "scripts",
@@ -36,10 +37,6 @@ THIRD_PARTIES = {
     },
 }
 ONLY_WHEN_CALLED = {"matplotlib", "torch", "stable_baselines3", "sb3_contrib"}
-RL_ADAPTERS = {  # modules that may import torch when they are imported themselves
-    f"wgp_agents.sb3{name}"
-    for name in ("", ".agent", ".embedding", ".model", ".policy", ".training", ".vec_env")
-}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -51,6 +48,9 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 MODULES = dict(modules())
+RL_ADAPTERS = {  # modules that may import torch when they are imported themselves
+    name for name in MODULES if name.startswith("wgp_agents.sb3")
+}
 
 
 def is_type_checking(node: ast.AST) -> bool:

@@ -242,11 +242,13 @@ def test_vector_normalize_reward(environment_id: str) -> None:
     actions = actions_for(env, 2 * HORIZON + 1)
     found, expected = play(env, actions), play(native(environment_id, 3), actions)
     check_but(found, expected, 1)
-    # Without discount the returns are the rewards; those of the step between do not count.
-    counted = np.array([expected[k][1] for k in range(1, len(expected)) if k != HORIZON + 1])
-    np.testing.assert_allclose(
-        found[-1][1], expected[-1][1] / np.sqrt(counted.var() + 1e-8), rtol=1e-4
-    )
+    # Without discount the returns are the rewards; those of the step between do not count, but in
+    # Gymnasium 1.2 they did.
+    counted = np.array([step[1] for step in expected[1:]])
+    if not gymnasium.__version__.startswith("1.2."):
+        counted = np.delete(counted, HORIZON, axis=0)
+    wanted = expected[-1][1] / np.sqrt(counted.var() + 1e-8)
+    np.testing.assert_allclose(found[-1][1], wanted, rtol=1e-4)
     assert not found[HORIZON + 1][1].any()
 
 

@@ -86,6 +86,7 @@ def test_a_single_file_loop_learns(tmp_path: Path) -> None:
 
 def test_stable_baselines3(tmp_path: Path) -> None:
     lines = run("sb3_evaluate.py", tmp_path)
+    assert len(lines) == 6
     env = gymnasium.make(ID, horizon=200)
     for place, name in enumerate(("random", "wgp-ucb", "oracle")):
         for line, seeds in zip(lines[2 * place :], ((7,), (7, 8, 9)), strict=False):

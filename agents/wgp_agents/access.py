@@ -88,8 +88,9 @@ def optimum_reader(env: Any) -> Reader:
 
 def environment_id(source: Any) -> str | None:
     """Return the id that an environment was made from, or None: of a problem, or if unknown."""
-    vectors = hasattr(source, "env_method")  # stable-baselines3's
-    spec = source.get_attr("spec")[0] if vectors else getattr(source, "spec", None)
+    spec = None if hasattr(source, "env_method") else getattr(source, "spec", None)
+    if spec is None and hasattr(source, "get_attr"):  # vector environments of single ones
+        spec = source.get_attr("spec")[0]
     return spec.id if spec else None
 
 

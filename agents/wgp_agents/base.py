@@ -16,7 +16,9 @@ from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
 
-__all__ = ["Agent"]
+__all__ = ["TIE", "Agent"]
+
+TIE = 1e-9  # values this close to the best count as equal to it
 
 Mask = NDArray[np.bool_]
 

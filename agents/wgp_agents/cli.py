@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -45,54 +46,39 @@ def parser() -> argparse.ArgumentParser:
     positive, natural = partial(whole_number, 1), partial(whole_number, 0)
     root = argparse.ArgumentParser(prog="wgp-gym", description=__doc__)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="list the environments and the agents")
-    listing.set_defaults(run=list_names)
-    figure = commands.add_parser(
-        "reproduce",
-        help="play Figure 1 of the paper and write figure, tables and curves",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+
+    def _command(name: str, run: Any, text: str, out: str = "") -> argparse.ArgumentParser:
+        shape = argparse.ArgumentDefaultsHelpFormatter
+        made: argparse.ArgumentParser = commands.add_parser(name, help=text, formatter_class=shape)
+        made.set_defaults(run=run)
+        if out:
+            made.add_argument("--out", type=Path, default=Path(out), help="folder of the results")
+        return made
+
+    _command("list", list_names, "list the environments and the agents")
+    text = "play Figure 1 of the paper and write figure, tables and curves"
+    figure = _command("reproduce", reproduce, text, "results")
     figure.add_argument("--seeds", type=positive, default=100, help="runs of each agent")
-    figure.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
-    figure.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
-    figure.add_argument("--root-seed", type=natural, default=2022, help="all seeds follow from it")
     figure.add_argument("--horizon", type=positive, help="steps of each run, for a quick look")
-    figure.set_defaults(run=reproduce)
-    theory = commands.add_parser(
-        "verify",
-        help="check every statement of the paper on real instances",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    text = "check every statement of the paper on real instances"
+    theory = _command("verify", verify, text, "results/verify")
     theory.add_argument("--quick", action="store_true", help="fewer runs, shorter horizons")
-    theory.add_argument(
-        "--out", type=Path, default=Path("results/verify"), help="folder of the results"
-    )
-    theory.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
     theory.add_argument("--seed", type=natural, default=2022, help="all randomness follows from it")
-    theory.set_defaults(run=verify)
-    training = commands.add_parser(
-        "train",
-        help="train a policy of stable-baselines3 on freshly drawn episodes",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    text = "train a policy of stable-baselines3 on freshly drawn episodes"
+    training = _command("train", train, text, "models")
     training.add_argument("--algo", required=True, help="ppo, a2c, dqn or recurrent-ppo")
     training.add_argument("--env", default="WGPBandit-Abrupt-v0", help="the environment's id")
+    training.add_argument("--env-kwargs", help="what it is made with, as '{\"horizon\": 100}'")
     training.add_argument("--steps", type=positive, help="steps to train; default: the settings'")
     training.add_argument("--seed", type=natural, default=0, help="all randomness follows from it")
-    training.add_argument("--out", type=Path, default=Path("models"), help="folder of the models")
-    training.set_defaults(run=train)
-    beside = commands.add_parser(
-        "compare",
-        help="play trained policies beside WGP-UCB on the same episodes",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    text = "play trained policies beside WGP-UCB on the same episodes"
+    beside = _command("compare", compare, text, "results/compare")
     beside.add_argument("--episodes", type=positive, default=100, help="episodes of each agent")
     beside.add_argument("--models", type=Path, help="folder of models; default: the package's")
-    beside.add_argument(
-        "--out", type=Path, default=Path("results/compare"), help="folder of the results"
-    )
-    beside.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
-    beside.set_defaults(run=compare)
+    for command in (figure, beside):
+        command.add_argument("--root-seed", type=natural, default=2022, help="the others' source")
+    for command in (figure, theory, beside):
+        command.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
     return root
 
 
@@ -139,8 +125,7 @@ def reproduce(options: argparse.Namespace) -> int:
         experiment.check_horizon(options.horizon)
         options.out.mkdir(parents=True, exist_ok=True)
     except (ValueError, OSError) as error:
-        print(f"wgp-gym reproduce: error: {error}", file=sys.stderr)
-        return WRONG_REQUEST
+        return refused("reproduce", error)
     work = experiment.units(options.seeds, options.root_seed, options.horizon)
     collected = report.collect(experiment.run(work, options.jobs))
     rows = report.summary_rows(collected)
@@ -186,8 +171,7 @@ def verify(options: argparse.Namespace) -> int:
             checks.write_files(rows, curves, manifest, options.out)
         plots.draw_page(plots.load_curves(options.out / "curves.csv"), page)
     except OSError as error:
-        print(f"wgp-gym verify: error: {error}", file=sys.stderr)
-        return WRONG_REQUEST
+        return refused("verify", error)
     print(checks.table(rows))
     print(f"\n{len(rows)} rows: {checks.summary(rows)}.")
     print(f"Written to {options.out}: statements.csv, curves.csv, verify.png, manifest.json")
@@ -195,28 +179,20 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def train(options: argparse.Namespace) -> int:
-    """Train a policy in a process of its own, and print how it did; return the exit code."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
+    """Train a policy, print how it did, and write its files; return the exit code."""
     from gymnasium.error import Error as UnknownEnvironment
 
     try:
         from wgp_agents.sb3 import training
         from wgp_agents.sb3.model import model_file
-    except ImportError as error:
-        print(f"wgp-gym train: error: {error}. Install wgp-gym[rl].", file=sys.stderr)
-        return WRONG_REQUEST
-    path = options.out / model_file(options.algo, options.env, options.seed)
-    work = options.algo, options.env, options.steps, options.seed, path
-    try:  # stable-baselines3 seeds the global generators
+
+        path = options.out / model_file(options.algo, options.env, options.seed)
         options.out.mkdir(parents=True, exist_ok=True)
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own_process:
-            curve = own_process.submit(training.train, *work).result()
-    except (ValueError, TypeError, OSError, UnknownEnvironment) as error:
-        print(f"wgp-gym train: error: {error}", file=sys.stderr)
-        return WRONG_REQUEST
-    last = curve[-1]
+        made_with = {} if options.env_kwargs is None else json.loads(options.env_kwargs)
+        work = options.algo, options.env, options.steps, options.seed, path, made_with
+        last = training.train(*work)[-1]
+    except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
+        return refused("train", error)
     print(
         f"Mean regret on 100 held-out episodes after {last['steps']:,} steps: "
         f"{last['regret']:.0f}, {last['share_of_random']:.0%} of random play's."
@@ -227,23 +203,24 @@ def train(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """Play trained policies beside WGP-UCB, and write tables and picture; return the exit code."""
-    from wgp_agents.benchmark import comparison, plots
+    from wgp_agents.benchmark import plots
 
     started = time.perf_counter()
     try:
+        from wgp_agents.sb3 import comparison
+
         options.out.mkdir(parents=True, exist_ok=True)
-        curves = comparison.learning_curves(options.models)
-        regrets = comparison.play(options.models, options.episodes, options.jobs)
-    except (ValueError, OSError, ModuleNotFoundError) as error:
-        print(f"wgp-gym compare: error: {error}", file=sys.stderr)
-        return WRONG_REQUEST
-    manifest: dict[str, Any] = {
-        "command": "compare",
-        "episodes": options.episodes,
-        "models": str(options.models or "shipped"),
-        "seconds": round(time.perf_counter() - started, 2),
-    }
-    comparison.write_files(regrets, curves, manifest, options.out)
+        work = options.models, options.episodes, options.root_seed, options.jobs
+        regrets = comparison.play(*work)
+        manifest: dict[str, Any] = {
+            "command": "compare",
+            "episodes": options.episodes,
+            "root_seed": options.root_seed,
+            "seconds": round(time.perf_counter() - started, 2),
+        }
+        comparison.write_files(regrets, options.models, manifest, options.out)
+    except (ValueError, OSError, ImportError) as error:
+        return refused("compare", error)
     plots.comparison(*comparison.load(options.out), options.out / "compare.png")
     print(comparison.table(comparison.rows(regrets)))
     print(
@@ -251,3 +228,10 @@ def compare(options: argparse.Namespace) -> int:
         "curves.npz, manifest.json"
     )
     return 0
+
+
+def refused(command: str, error: Exception) -> int:
+    """Say why a request cannot be met; return the exit code."""
+    remedy = " Install wgp-gym[rl]." if isinstance(error, ImportError) else ""
+    print(f"wgp-gym {command}: error: {error}{remedy}", file=sys.stderr)
+    return WRONG_REQUEST

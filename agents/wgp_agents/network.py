@@ -13,6 +13,7 @@ __all__ = ["Network"]
 
 DECAYS = 0.9, 0.999  # beta_1 and beta_2 of Adam
 EPSILON = 1e-8
+BLOCK = 1024  # arms at a time
 
 
 class Network:
@@ -27,7 +28,9 @@ class Network:
         hidden: h.
         learning_rate: Of Adam, `(B,)`.
 
-    Source: [Kingma15] Algorithm 1 (Adam); weights start as [He15] Section 2.2 has them.
+    Source: [Kingma15] Kingma and Ba. Adam: A method for stochastic optimization. ICLR 2015,
+    Algorithm 1. The weights start as in [He15] He and others. Delving deep into rectifiers. ICCV
+    2015, Section 2.2.
     """
 
     def __init__(self, batch: int, inputs: int, hidden: int, learning_rate: Array) -> None:
@@ -56,7 +59,10 @@ class Network:
 
     def values(self, inputs: Array) -> Array:
         """Return the outputs on inputs `(n, p)` that all learners share, `(B, n)`."""
-        return forward(list(self._split(self._weights)), inputs)[-1][:, :, 0]
+        parts = list(self._split(self._weights))
+        blocks = range(0, len(inputs), BLOCK)  # or the hidden units of all arms fill the memory
+        values = [forward(parts, inputs[start : start + BLOCK])[-1][:, :, 0] for start in blocks]
+        return np.concatenate(values, axis=1)
 
     def fit(
         self, learners: NDArray[np.int64], inputs: Array, targets: Array, weights: Array, steps: int

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import TIE, Agent, Mask
 from wgp_agents.baselines import anywhere
 from wgp_agents.network import Network
 from wgp_agents.parameters import per_learner
@@ -19,11 +19,11 @@ from wgp_gym.validation import check_int
 __all__ = ["NeuralGreedy"]
 
 FREQUENCIES = 4
-TIED = 1e-9
+LARGEST = 1e150  # rewards beyond have squares that are no numbers
 
 
 class NeuralGreedy(Agent):
-    """DQN as it stands for a bandit: epsilon-greedy on a network fitted to the last plays.
+    """DQN for a bandit: epsilon-greedy on a small network that is fitted to the last plays.
 
     A play leads to no state of its own, so Q(x) is the expected reward alone (gamma = 0), and the
     network, which takes the place of the arm, is fitted to the rewards in the replay memory by
@@ -44,7 +44,11 @@ class NeuralGreedy(Agent):
     Raises:
         ValueError: If a parameter is out of its range.
 
-    Source: [Mnih15] Algorithm 1, with gamma = 0; cosines of the place as inputs.
+    Source: [Mnih15] Mnih and others. Human-level control through deep reinforcement learning.
+    Nature 518, 2015, Algorithm 1.
+    Deviation: gamma = 0, so no target network; steps on the whole memory, which is small, in the
+    place of minibatches; one output for the arm that is the input, so that arms share what is
+    learnt.
     """
 
     def __init__(
@@ -86,7 +90,7 @@ class NeuralGreedy(Agent):
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         self._draw_weights(self._untrained, uniform.draw())  # as many draws whoever restarts
         values = self._network.values(self._inputs)
-        tied = values >= values.max(axis=1, keepdims=True) - TIED
+        tied = values >= values.max(axis=1, keepdims=True) - TIE
         rank = (uniform.draw() * tied.sum(axis=1)).astype(np.int64)
         best: NDArray[Any] = (tied.cumsum(axis=1) > rank[:, None]).argmax(axis=1)
         left = np.clip(1 - self._plays / max(self.warmup, 1), 0, 1) * (self.warmup > 0)
@@ -100,6 +104,7 @@ class NeuralGreedy(Agent):
         untrained = self._untrained & active
         if untrained.any():  # they are shown a play before they have acted
             self._draw_weights(untrained, self._require_reset().draw())
+        rewards = np.clip(rewards, -LARGEST, LARGEST)
         rows = np.flatnonzero(active)
         seen = inputs(self.problem, actions) if self.problem.continuous else self._inputs[actions]
         place = self._plays[rows] % self.memory

@@ -83,9 +83,10 @@ def agent_class(name: str) -> type[Agent]:
     try:
         found: type[Agent] = getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        if entry.extra:
-            error.add_note(f"The agent {name!r} needs wgp-gym[{entry.extra}].")
-        raise
+        if not entry.extra:
+            raise
+        message = f"The agent {name!r} needs the extra {entry.extra!r}: {error}."
+        raise ModuleNotFoundError(f"{message} Install wgp-gym[{entry.extra}].") from error
     return found
 
 

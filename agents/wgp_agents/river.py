@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -54,14 +54,14 @@ class RiverPolicy:
             problem, **parameters
         )
         self.agent.reset(seed)
-        self._arms: Sequence[Any] = range(len(problem.domain))
+        self._arms: list[Any] = list(range(len(problem.domain)))
         self._n = 0  # what river's `evaluate_offline` returns
 
     def clone(self) -> RiverPolicy:
         """Return such a learner that has learned nothing: river plays one in each episode."""
         return self._again()
 
-    def pull(self, arm_ids: Sequence[Any]) -> Any:
+    def pull(self, arm_ids: Collection[Any]) -> Any:
         """Return the arm to play, one of `arm_ids`: a name for each arm, in the domain's order.
 
         Raises:
@@ -69,11 +69,17 @@ class RiverPolicy:
         """
         if len(arm_ids) != len(self._arms):
             reject("arm_ids", "RiverPolicy.pull", f"names of {len(self._arms)} arms", arm_ids)
-        self._arms = arm_ids
-        return arm_ids[self.agent.act()]
+        self._arms = list(arm_ids)
+        return self._arms[self.agent.act()]
 
     def update(self, arm_id: Any, reward: float) -> None:
-        """Learn what the arm of that name has paid."""
+        """Learn what the arm of that name has paid.
+
+        Raises:
+            ValueError: If there is no such arm.
+        """
+        if arm_id not in self._arms:
+            reject("arm_id", "RiverPolicy.update", "one of the arms", arm_id)
         self.agent.observe(self._arms.index(arm_id), reward)
         self._n += 1
 

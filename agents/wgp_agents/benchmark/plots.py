@@ -1,4 +1,7 @@
-"""Pictures of results. Colours are Okabe and Ito's, which colour-blind readers tell apart."""
+"""Pictures of results. Colours are Okabe and Ito's, with a grey and a wine red.
+
+Colour-blind readers tell them apart.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ STYLES = {
     "neural-greedy": ("#000000", "v", "-"),
     "oracle": ("#000000", "", ":"),
 }
-"""Colour, marker and line of each agent, everywhere; of "agent/note" where that has its own."""
+"""Colour, marker and line of an agent, everywhere; of "agent/note" where that has its own."""
 
 ERROR_BARS = 9  # along each curve
 
@@ -116,7 +119,8 @@ def comparison(
 
     Args:
         curves: Cumulative regrets `(episodes, T)` by task and "agent/note".
-        learning: Steps of training and final regrets, `(2, n)`, likewise.
+        learning: Steps of training, and final regret as a share of random play's, `(2, n)`,
+            likewise.
         path: The picture's file.
     """
     from matplotlib.figure import Figure
@@ -132,7 +136,7 @@ def comparison(
         axes.set_title(f"{task}: training", fontsize=11)
         axes.set_xlabel("steps of training (millions)")
     above[0].set_ylabel("cumulative regret (units of reward)")
-    below[0].set_ylabel("final regret on held-out episodes")
+    below[0].set_ylabel("final regret, as a share of random play's")
     runs = len(next(iter(shown.values())))
     title = f"mean of {runs} episodes, bars: one standard error; the oracle's regret is 0"
     handles, labels = above[0].get_legend_handles_labels()
@@ -147,10 +151,9 @@ def draw_learning(
     for name, runs in curves.items():
         _, (colour, marker, line) = look(name)
         if name in learning:
-            steps, regret = learning[name]
-            axes.plot(
-                steps / 1e6, regret, color=colour, marker=marker, linestyle=line, markersize=4
-            )
+            steps, share = learning[name]
+            axes.plot(steps / 1e6, share, color=colour, marker=marker, linestyle=line, markersize=4)
         else:
-            axes.axhline(float(runs[:, -1].mean()), color=colour, linestyle=line, linewidth=1.6)
+            level = float(runs[:, -1].mean() / curves["random"][:, -1].mean())
+            axes.axhline(level, color=colour, linestyle=line, linewidth=1.6)
     tidy(axes)

@@ -1,16 +1,10 @@
-"""From results to files, each written whole or not at all: tables, curves and a manifest."""
+"""From results to files: tables, curves and a manifest."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-import os
-import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +19,7 @@ from wgp_agents.benchmark.experiment import (
     Setting,
     UnitResult,
 )
+from wgp_agents.benchmark.files import write_arrays, write_csv, write_manifest
 from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.registry import AGENTS
 from wgp_gym.kernels import Array
@@ -35,24 +30,10 @@ __all__ = [
     "load_curves",
     "summary_rows",
     "table",
-    "versions",
-    "write_arrays",
-    "write_csv",
     "write_files",
-    "write_whole",
 ]
 
 REFERENCE = "wgp-ucb"
-PACKAGES = (
-    "wgp-gym",
-    "gymnasium",
-    "numpy",
-    "scipy",
-    "numba",
-    "joblib",
-    "threadpoolctl",
-    "matplotlib",
-)
 
 Key = tuple[Panel, Setting, str]
 Collected = dict[Key, UnitResult]
@@ -142,15 +123,7 @@ def write_files(
     write_arrays(folder / "curves.npz", curve_arrays(collected))
     content = {"panels": [asdict(panel) for panel in PANELS], "agents": COMPETITORS}
     content["settings"] = [asdict(setting) for setting in SETTINGS]
-    text = json.dumps(manifest | content | {"versions": versions()}, indent=2)
-    write_whole(folder / "manifest.json", text.encode())
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on."""
-    return {package: version(package) for package in PACKAGES} | {
-        "python": platform.python_version()
-    }
+    write_manifest(folder / "manifest.json", manifest | content)
 
 
 def run_rows(collected: Collected) -> list[dict[str, Any]]:
@@ -187,27 +160,3 @@ def load_curves(folder: Path, panel: Panel) -> dict[str, NDArray[np.float32]]:
     """Return the cumulative regrets `(runs, T)` of a panel of the figure, by agent."""
     with np.load(folder / "curves.npz") as curves:
         return {agent: curves[curve_name(panel, panel.setting, agent)] for agent in COMPETITORS}
-
-
-def write_csv(path: Path, rows: list[dict[str, Any]], columns: Sequence[str] | None = None) -> None:
-    """Write rows of equal keys; without a row, the columns must be named."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns or list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(path, text.getvalue().encode())
-
-
-def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
-    """Write arrays by name, in single precision."""
-    buffer = io.BytesIO()
-    single: dict[str, Any] = {name: array.astype(np.float32) for name, array in arrays.items()}
-    np.savez_compressed(buffer, allow_pickle=False, **single)
-    write_whole(path, buffer.getvalue())
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that an interrupt leaves the old one or the new one, never a half."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
-    os.replace(part, path)

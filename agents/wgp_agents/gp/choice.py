@@ -7,12 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.base import TIE
 from wgp_agents.gp.compiled import compiled
 from wgp_gym.kernels import Array
 
-__all__ = ["TIE", "upper_confidence_bound"]
-
-TIE = 1e-9  # bounds this close to the best count as equal to it
+__all__ = ["upper_confidence_bound"]
 
 
 @compiled

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
+from wgp_agents.base import TIE
 from wgp_agents.gp import blas
 from wgp_agents.gp.arrays import DiscountArrays
 from wgp_agents.gp.basis import make_basis
-from wgp_agents.gp.choice import TIE, upper_confidence_bound
+from wgp_agents.gp.choice import upper_confidence_bound
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import Extension, FeatureMap, Features, exact_features
 from wgp_gym.kernels import Array, Kernel

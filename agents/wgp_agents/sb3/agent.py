@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,11 @@ from numpy.typing import NDArray
 from wgp_agents.access import environment_id
 from wgp_agents.base import Agent, Mask
 from wgp_agents.randomness import UniformStreams
-from wgp_agents.sb3.model import algorithm, load_model, shipped_model
+from wgp_agents.sb3.model import resolve_model
 from wgp_agents.sb3.policy import State, draw_actions
+from wgp_gym.envs.dynamics import REWARD_LIMIT
 from wgp_gym.kernels import Array
-from wgp_gym.validation import reject
+from wgp_gym.validation import check_bool, reject
 from wgp_gym.wrappers import History
 
 __all__ = ["SB3Agent"]
@@ -29,8 +29,10 @@ class SB3Agent(Agent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
-        model: A trained model, or the path of one that `wgp-gym train` has saved; None takes the
-            one that the package brings for the environment's id.
+        model: A model that stable-baselines3 has trained or loaded, or the path of one that
+            `wgp-gym train` has saved; None takes the one that the package brings for the
+            environment's id. It is bound to d, the arms and the observations of its training;
+            the rest, as T and the noise, had better be the same.
         history: k, the plays that the model sees; None reads it off the file's notes, or off the
             model's observation space.
         reward_scale: What the rewards in its observations are divided by; None reads it off the
@@ -38,7 +40,7 @@ class SB3Agent(Agent):
         deterministic: Whether to play the model's likeliest action (or, DQN, the best-valued),
             rather than to draw one from its distribution: a policy that sees the last plays
             alone needs chance to look around. None reads it off the notes, and is True for a
-            model that is no file.
+            model that is no file. DQN has no distribution to draw from.
 
     The network's numbers for one learner may differ in their last bits with B; so may, where two
     actions are as good as equal, what it plays.
@@ -58,31 +60,21 @@ class SB3Agent(Agent):
         deterministic: bool | None = None,
     ) -> None:
         super().__init__(env)
-        algorithm(algo)
-        notes: dict[str, Any] = {}
-        if model is None:
-            model = shipped_model(algo, environment_id(env))
-        if isinstance(model, (str, Path)):
-            model, notes = load_model(algo, model)
-        self._model = model
+        self._model, notes = resolve_model(algo, model, self.problem, environment_id(env))
         dim = self.problem.domain.shape[1]
         size = int(np.prod(self._model.observation_space.shape))
-        if notes.get("dim", dim) != dim:
-            reject("model", "SB3Agent", f"trained in d = {dim}", notes["dim"])
         if history is None:
             history = notes.get("history", max((size - 1) // (2 + dim), 1))
         scale = notes.get("reward_scale", 1.0) if reward_scale is None else reward_scale
         if deterministic is None:
             deterministic = notes.get("deterministic", True)
-        self._deterministic = deterministic or algo == "dqn"
+        self._deterministic = check_bool("deterministic", deterministic, "SB3Agent")
+        if algo == "dqn" and not deterministic:
+            reject("deterministic", "SB3Agent", "True for 'dqn'", deterministic)
         self._history = History(history, dim, self.num_learners, scale)
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
             reject("model", "SB3Agent", rule, size)
-        actions = getattr(self._model.action_space, "n", None)
-        if actions != (None if self.problem.continuous else len(self.problem.domain)):
-            rule = f"trained on the {len(self.problem.domain)} arms of the problem"
-            reject("model", "SB3Agent", rule, self._model.action_space)
         self._observation = np.zeros((self.num_learners, 3 + dim), np.float32)
         self._rows = np.zeros((self.num_learners, size), np.float32)
         self._state: State | None = None
@@ -131,8 +123,9 @@ class SB3Agent(Agent):
         self._fresh = self._fresh & ~active
         self._seen += active
         places = actions if self.problem.continuous else self.problem.domain[actions]
+        paid = np.clip(rewards, -REWARD_LIMIT, REWARD_LIMIT)  # as the environment shows them
         shown = np.column_stack(
-            [self._seen / self.problem.horizon, np.ones(len(rewards)), places, rewards]
+            [self._seen / self.problem.horizon, np.ones(len(rewards)), places, paid]
         )
         self._observation[active] = shown[active]
         self._rows[active] = self._pushed(active)[active]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,22 @@ import numpy as np
 import sb3_contrib
 import stable_baselines3
 import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
 
+from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_choice, reject
 
-__all__ = ["ALGORITHMS", "algorithm", "load_model", "model_file", "save_model", "shipped_model"]
+__all__ = [
+    "ALGORITHMS",
+    "SHIPPED",
+    "algorithm",
+    "load_model",
+    "model_file",
+    "notes_of",
+    "resolve_model",
+    "save_model",
+    "shipped_model",
+]
 
 SHIPPED = Path(__file__).parent / "models"
 ALGORITHMS = {
@@ -23,6 +36,16 @@ ALGORITHMS = {
     "dqn": stable_baselines3.DQN,
     "recurrent-ppo": sb3_contrib.RecurrentPPO,
 }
+NOT_KEPT = (  # what a training needs, but not the trained policy
+    "replay_buffer",
+    "rollout_buffer",
+    "ep_info_buffer",
+    "learning_rate",
+    "lr_schedule",
+    "_last_obs",
+    "_last_original_obs",
+    "_last_episode_starts",
+)
 
 
 def algorithm(name: str) -> Any:
@@ -36,7 +59,7 @@ def algorithm(name: str) -> Any:
 
 def model_file(algo: str, environment: str, seed: int) -> str:
     """Return what a model's file is called, as "ppo-wgpbandit-abrupt-seed0.zip"."""
-    task = environment.rpartition("/")[2].removesuffix("-v0").lower()
+    task = re.split("[/:]", environment)[-1].removesuffix("-v0").lower()
     return f"{algo}-{task}-seed{seed}.zip"
 
 
@@ -52,6 +75,48 @@ def shipped_model(algo: str, environment: str | None) -> Path:
     return path
 
 
+def resolve_model(
+    algo: str, model: Any, problem: BanditProblem, environment: str | None
+) -> tuple[Any, dict[str, Any]]:
+    """Return a model that fits a problem, and its notes; a model that is no file has none.
+
+    Args:
+        algo: The algorithm's name.
+        model: A model, a file, or None for the one that is shipped for the environment.
+        problem: What it is to play.
+        environment: The environment's id, or None.
+
+    Raises:
+        ValueError: If it does not fit, or there is none.
+    """
+    made, shipped = algorithm(algo), model is None
+    notes: dict[str, Any] = {}
+    if shipped:
+        model = shipped_model(algo, environment)
+    if isinstance(model, (str, Path)):
+        model, notes = load_model(algo, model)
+    if not hasattr(model, "predict") or not hasattr(model, "observation_space"):
+        reject("model", "SB3Agent", "a model of stable-baselines3, or the path of one", model)
+    if isinstance(model, BaseAlgorithm) and not isinstance(model, made):
+        reject("model", "SB3Agent", f"trained by {algo!r}", type(model).__name__)
+    dim, arms = problem.domain.shape[1], getattr(model.action_space, "n", None)
+    if notes.get("dim", dim) != dim:
+        reject("model", "SB3Agent", f"trained in d = {dim}", notes["dim"])
+    if arms != (None if problem.continuous else len(problem.domain)):
+        kind = "points of the box" if problem.continuous else f"{len(problem.domain)} arms"
+        reject("model", "SB3Agent", f"trained on the {kind} of the problem", model.action_space)
+    if shipped and not played_as_trained(problem, notes):
+        rule = f"given: the shipped one has seen {notes['horizon']} steps with noise"
+        reject("model", "SB3Agent", f"{rule} {notes['noise_scale']} alone", None)
+    return model, notes
+
+
+def played_as_trained(problem: BanditProblem, notes: dict[str, Any]) -> bool:
+    """Tell whether T and R are those of the training."""
+    same_noise = np.all(np.asarray(problem.noise_scale) == notes["noise_scale"])
+    return bool(problem.horizon == notes["horizon"] and same_noise)
+
+
 def notes_of(path: Path) -> Path:
     """Return where a model's notes stand: beside it."""
     return path.with_suffix(".json")
@@ -65,7 +130,8 @@ def load_model(name: str, path: str | Path) -> tuple[Any, dict[str, Any]]:
     """
     made, file = algorithm(name), Path(path)
     if not file.is_file() or not notes_of(file).is_file():
-        reject("model", "SB3Agent", "a .zip file with its notes (.json) beside it", str(path))
+        rule = "a .zip file with its notes (.json) beside it, or a model that is loaded already"
+        reject("model", "SB3Agent", rule, str(path))
     notes: dict[str, Any] = json.loads(notes_of(file).read_text("utf-8"))
     if notes.get("algo") != name:
         reject("model", "SB3Agent", f"trained by {name!r}", notes.get("algo"))
@@ -86,7 +152,7 @@ def save_model(model: Any, path: Path, notes: dict[str, Any]) -> None:
     moments, optimizer.state = optimizer.state, type(optimizer.state)(dict)  # two thirds of a file
     try:
         parts[1].write_text(json.dumps(notes, indent=2), "utf-8")
-        model.save(parts[0], exclude=["replay_buffer", "rollout_buffer", "ep_info_buffer"])
+        model.save(parts[0], exclude=NOT_KEPT)
         parts[0].replace(path)
         parts[1].replace(notes_of(path))
     finally:

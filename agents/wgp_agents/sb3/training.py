@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable
 from importlib.resources import files
@@ -14,7 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
 from wgp_agents.baselines import Random
-from wgp_agents.benchmark.report import write_csv
+from wgp_agents.benchmark.files import versions, write_csv
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3.agent import SB3Agent
 from wgp_agents.sb3.embedding import PlayEmbedding
@@ -26,13 +27,15 @@ from wgp_gym.wrappers import VectorHistoryObservation
 
 __all__ = ["held_out_regret", "settings", "train"]
 
-HELD_OUT = 1_000_000_000  # the first of the seeds that no training sees
+FIRST_TRAINING = 10**9  # seeds up to here are free for everybody's own runs
+HELD_OUT = 10**15  # the first of the seeds that no training sees
 HELD_OUT_EPISODES = 100
 CHECKPOINTS = 20
 SHORTEST = 20_000  # steps between two of them: each plays 100 episodes
 NETWORK = ("net_arch", "lstm_hidden_size")
-SHOWN = ("history", "reward_scale", "frequencies", "deterministic")
-OWN = ("steps", "envs", "groups", "policy", *SHOWN, *NETWORK)
+READ = ("history", "reward_scale", "deterministic")  # by the agent, from the notes
+OWN = ("steps", "envs", "groups", "policy", "frequencies", *READ, *NETWORK)
+PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
 
 
 def settings(algo: str, environment: str) -> dict[str, Any]:
@@ -59,24 +62,52 @@ def held_out_regret(
 
 
 class Progress(BaseCallback):
-    """Shows a bar, and at each checkpoint measures the regret and saves the model."""
+    """Shows a bar, and at each checkpoint measures the regret and saves model, notes and curve.
 
-    def __init__(self, steps: int, measure: Callable[[Any, int], None]) -> None:
+    Args:
+        steps: Steps of the whole training.
+        path: The model's file.
+        notes: What is to be said of the model.
+
+    Attributes:
+        curve: The learning curve so far.
+    """
+
+    def __init__(self, steps: int, path: Path, notes: dict[str, Any]) -> None:
         super().__init__()
         self._bar = tqdm(total=steps, unit="step", unit_scale=True, desc="training")
         self._every = max(steps // CHECKPOINTS, SHORTEST)
         self._next = self._every
-        self._measure = measure
+        self._path, self._notes = path, notes
+        self._task = notes["environment"], notes["kwargs"]
+        self._random = float(held_out_regret(*self._task, Random).mean())
+        self._started = time.perf_counter()
+        self.curve: list[dict[str, float]] = []
 
     def _on_step(self) -> bool:
         self._bar.update(self.num_timesteps - self._bar.n)
         if self.num_timesteps >= self._next:
             self._next += self._every
-            self._measure(self.model, self.num_timesteps)
+            self._measure()
         return True
 
     def _on_training_end(self) -> None:
         self._bar.close()
+        if not self.curve or self.curve[-1]["steps"] < self.num_timesteps:
+            self._measure()
+
+    def _measure(self) -> None:
+        shown = {key: self._notes[key] for key in READ}
+
+        def _agent(env: Any) -> SB3Agent:
+            return SB3Agent(env, algo=self._notes["algo"], model=self.model, **shown)
+
+        regret = float(held_out_regret(*self._task, _agent).mean())
+        point = {"steps": self.num_timesteps, "regret": regret}
+        self.curve.append(point | {"share_of_random": regret / self._random})
+        seconds = round(time.perf_counter() - self._started, 1)
+        save_model(self.model, self._path, self._notes | self.curve[-1] | {"seconds": seconds})
+        write_csv(self._path.with_suffix(".csv"), self.curve)
 
 
 def train(
@@ -90,6 +121,7 @@ def train(
 ) -> list[dict[str, float]]:
     """Train a model, and write it, its notes and its learning curve.
 
+    An episode that is cut off at T counts as one that would go on, as stable-baselines3 has it.
     It seeds the global generators, as stable-baselines3 does, and keeps torch to one thread: run
     it in a process of its own.
 
@@ -97,7 +129,7 @@ def train(
         algo: "ppo", "a2c", "dqn" or "recurrent-ppo".
         environment: The environment's id.
         steps: Steps to train, over all episodes; None takes the settings'.
-        seed: What all randomness follows from.
+        seed: What all randomness follows from, below 100,000.
         path: The model's file, .zip; its notes and curve stand beside it, as .json and .csv.
         kwargs: What the environment is made with.
         overrides: Settings in the place of those of settings.toml.
@@ -110,52 +142,45 @@ def train(
         ValueError: If there is no such algorithm, it cannot play the task, or a number is out of
             its range.
     """
-    check_int("seed", seed, "train", 0)
-    chosen, made_with = settings(algo, environment) | (overrides or {}), kwargs or {}
+    check_int("seed", seed, "train", 0, 10**5 - 1)
+    environment, made_with = environment.rpartition(":")[2], kwargs or {}
+    chosen = settings(algo, environment) | (overrides or {})
     steps = check_int("steps", chosen["steps"] if steps is None else steps, "train", 1)
     torch.set_num_threads(1)
     env = training_env(environment, chosen, made_with)
-    if algo == "dqn" and env.problem.continuous:
+    problem = env.problem
+    if algo == "dqn" and problem.continuous:
         reject("algo", "train", "'ppo', 'a2c' or 'recurrent-ppo' on a continuous task", algo)
     model = build(algo, env, seed, chosen)
     env.seed(training_seed(seed))  # after the model, which gives the environment its own seed
-    random_regret = float(held_out_regret(environment, made_with, Random).mean())
-    curve: list[dict[str, float]] = []
-    read = {key: chosen[key] for key in ("history", "reward_scale", "deterministic")}
     notes = {"algo": algo, "environment": environment, "kwargs": made_with, "seed": seed}
-    notes |= {"dim": env.problem.domain.shape[1], "settings": chosen}
-    notes |= read
-
-    def _measure(trained: Any, done: int) -> None:
-        def _agent(env: Any) -> SB3Agent:
-            return SB3Agent(env, algo=algo, model=trained, **read)
-
-        regret = held_out_regret(environment, made_with, _agent)
-        share = float(regret.mean()) / random_regret
-        curve.append({"steps": done, "regret": float(regret.mean()), "share_of_random": share})
-        save_model(trained, path, notes | {"steps": done, "curve": curve[-1]})
-        write_csv(path.with_suffix(".csv"), curve)
-
-    model.learn(steps, callback=Progress(steps, _measure))
-    if not curve or curve[-1]["steps"] < model.num_timesteps:
-        _measure(model, int(model.num_timesteps))
-    return curve
+    notes |= {"dim": problem.domain.shape[1], "horizon": problem.horizon}
+    notes |= {"noise_scale": float(np.max(problem.noise_scale))}
+    notes |= {key: chosen[key] for key in READ}
+    progress = Progress(steps, path, notes | {"settings": chosen, "versions": versions(PACKAGES)})
+    model.learn(steps, callback=progress)
+    return progress.curve
 
 
 def training_env(
     environment: str, chosen: dict[str, Any], made_with: dict[str, Any]
 ) -> NativeVecEnv:
-    """Return the episodes of the training, in groups that stand at different t."""
+    """Return the episodes of the training, in groups that stand at different t.
+
+    Raises:
+        ValueError: If the groups cannot be of one size.
+    """
     groups, scale = chosen["groups"], chosen["reward_scale"]
+    if chosen["envs"] % groups:
+        reject("envs", "train", f"a multiple of groups = {groups}", chosen["envs"])
     raw = [make_vector(environment, chosen["envs"] // groups, **made_with) for _ in range(groups)]
     shown = [VectorHistoryObservation(env, chosen["history"], scale) for env in raw]
     return NativeVecEnv(shown, scale)
 
 
 def training_seed(seed: int) -> int:
-    """Return the first seed of the training's episodes: others for each seed, none held out."""
-    drawn = int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0])
-    return drawn % (HELD_OUT - 10_000)
+    """Return the first seed of the training's episodes: none is another training's, or held out."""
+    return FIRST_TRAINING * (1 + seed)
 
 
 def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> Any:

@@ -22,7 +22,6 @@ class NativeVecEnv(VecEnv):
     the episode at once, not from one after the other.
 
     The next episodes begin in the step that ends the last ones, as stable-baselines3 expects.
-    The infos hold what it reads, and at an episode's end the regret.
 
     Args:
         envs: Native vector environments of `wgp_gym`, wrapped or not, one for each group.
@@ -41,7 +40,6 @@ class NativeVecEnv(VecEnv):
         self.problem: BanditProblem = one.unwrapped.problem
         self._scale = reward_scale
         self._actions: NDArray[Any] = np.zeros(0)
-        self._returns = np.zeros(self.num_envs)
         self._seed: int | None = None
 
     def seed(self, seed: int | None = None) -> list[int | None]:
@@ -60,12 +58,10 @@ class NativeVecEnv(VecEnv):
         env, part = self._envs[group], self._parts[group]
         seed = None if self._seed is None else self._seed + part.start
         observation: NDArray[np.float32] = env.reset(seed=seed)[0]
-        self._returns[part] = 0.0
         if seed is not None:
             env.action_space.seed(seed)
         for _ in range(group * self.problem.horizon // len(self._envs)):
-            observation, rewards, *_ = env.step(env.action_space.sample())
-            self._returns[part] += rewards
+            observation = env.step(env.action_space.sample())[0]
         return observation
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -84,15 +80,11 @@ class NativeVecEnv(VecEnv):
 
     def _step(self, env: Any, part: slice, infos: list[dict[str, Any]]) -> tuple[Any, Any, Any]:
         """Play a group's actions; at the end of its episodes, begin the next ones."""
-        observation, rewards, _, over, info = env.step(self._actions[part])
-        self._returns[part] += rewards
+        observation, rewards, _, over, _ = env.step(self._actions[part])
         if over.any():
-            returns = self._returns[part]
-            for i, (one, last) in enumerate(zip(infos, observation, strict=True)):
+            for one, last in zip(infos, observation, strict=True):
                 one["terminal_observation"], one["TimeLimit.truncated"] = last, True
-                one["regret"] = float(info["cumulative_regret"][i])
-                one["episode"] = {"r": float(returns[i]), "l": int(info["t"][i]), "t": 0.0}
-            observation, returns[:] = env.reset()[0], 0.0
+            observation = env.reset()[0]
         return observation, rewards, over
 
     def close(self) -> None:

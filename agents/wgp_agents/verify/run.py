@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -11,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wgp_agents.benchmark.files import write_csv, write_manifest
 from wgp_agents.benchmark.parallel import run_in_order
-from wgp_agents.benchmark.report import versions, write_csv, write_whole
 from wgp_agents.verify.algebra import algebra
 from wgp_agents.verify.confidence import all_times, coverage, drifting
 from wgp_agents.verify.deviations import constants, sums, windows
@@ -123,8 +122,7 @@ def write_files(
         for point in zip(*filled(curve), strict=True)
     ]
     write_csv(folder / "curves.csv", points, CURVE_COLUMNS)
-    text = json.dumps(manifest | {"versions": versions()}, indent=2)
-    write_whole(folder / "manifest.json", text.encode())
+    write_manifest(folder / "manifest.json", manifest)
 
 
 def filled(curve: Curve) -> tuple[Any, ...]:

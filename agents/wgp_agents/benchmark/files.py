@@ -1,0 +1,66 @@
+"""Result files, each written whole or not at all, and the versions that stand in them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wgp_gym.kernels import Array
+
+__all__ = ["versions", "write_arrays", "write_csv", "write_manifest", "write_whole"]
+
+PACKAGES = (
+    "wgp-gym",
+    "gymnasium",
+    "numpy",
+    "scipy",
+    "numba",
+    "joblib",
+    "threadpoolctl",
+    "matplotlib",
+)
+
+
+def versions(others: Sequence[str] = ()) -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
+    named = {package: version(package) for package in (*PACKAGES, *others)}
+    return named | {"python": platform.python_version()}
+
+
+def write_manifest(path: Path, content: dict[str, Any], others: Sequence[str] = ()) -> None:
+    """Write what is to be said of results, and the versions."""
+    text = json.dumps(content | {"versions": versions(others)}, indent=2)
+    write_whole(path, text.encode())
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]], columns: Sequence[str] | None = None) -> None:
+    """Write rows of equal keys; without a row, the columns must be named."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns or list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue().encode())
+
+
+def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
+    """Write arrays by name, in single precision."""
+    buffer = io.BytesIO()
+    single: dict[str, Any] = {name: array.astype(np.float32) for name, array in arrays.items()}
+    np.savez_compressed(buffer, allow_pickle=False, **single)
+    write_whole(path, buffer.getvalue())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that an interrupt leaves the old one or the new one, never a half."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(data)
+    os.replace(part, path)

@@ -1,0 +1,222 @@
+"""Trained policies, learners and the two ends of the scale, side by side on the same episodes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from wgp_agents.benchmark.experiment import run_seeds
+from wgp_agents.benchmark.files import write_arrays, write_csv, write_manifest
+from wgp_agents.benchmark.parallel import run_in_order
+from wgp_agents.benchmark.rollout import make_vector, rollout
+from wgp_agents.benchmark.statistics import estimate, paired_difference
+from wgp_agents.registry import AGENTS, make
+from wgp_agents.sb3.model import model_file, notes_of, shipped_model
+from wgp_gym.kernels import Array
+
+__all__ = ["RIVALS", "TASKS", "Rival", "load", "model_of", "play", "rows", "table", "write_files"]
+
+FIRST_SEED = 2 * 10**15  # of episodes that neither training nor its learning curve has seen
+PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One line of the comparison.
+
+    Attributes:
+        agent: The agent's name.
+        note: What tells it from the same agent's other lines.
+        parameters: What it is made with.
+        trained: Whether it plays a model that was trained before, on other episodes.
+    """
+
+    agent: str
+    note: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
+    trained: bool = False
+
+    @property
+    def name(self) -> str:
+        """The agent's name, and the note if there is one: "agent/note"."""
+        return f"{self.agent}/{self.note}" if self.note else self.agent
+
+
+TASKS = ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0")
+REFERENCE = Rival("wgp-ucb", "known B_T", {"variation_budget": "known"})
+RANDOM = Rival("random")
+RIVALS = (
+    RANDOM,
+    *(Rival(name, "trained", trained=True) for name in ("dqn", "a2c", "recurrent-ppo", "ppo")),
+    Rival("neural-greedy", "untrained"),
+    REFERENCE,
+    Rival("wgp-ucb", "unknown B_T"),
+    Rival("oracle"),
+)
+
+Regrets = dict[tuple[str, Rival], Array]
+"""Cumulative regrets `(episodes, T)` by task and rival."""
+
+
+def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
+    """Return the file of a trained rival: in a folder, or the one that the package brings.
+
+    Raises:
+        ValueError: If the package brings none.
+    """
+    if folder is None:
+        return shipped_model(rival.agent, task)
+    return folder / model_file(rival.agent, task, 0)
+
+
+def models(folder: Path | None) -> Iterator[tuple[str, Rival, Path]]:
+    """Yield task, rival and file of every model."""
+    for task in TASKS:
+        for rival in RIVALS:
+            if rival.trained:
+                yield task, rival, model_of(task, rival, folder)
+
+
+def play_one(
+    folder: Path | None, seeds: dict[str, list[tuple[int, int]]], piece: tuple[str, Rival]
+) -> Array:
+    """Return the cumulative regrets `(episodes, T)` of one rival in one task."""
+    task, rival = piece
+    of_env, of_agent = zip(*seeds[task], strict=True)
+    env, given = make_vector(task, len(of_env)), dict(rival.parameters)
+    if rival.trained:
+        given["model"] = model_of(task, rival, folder)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        played = rollout(make(rival.agent, env, **given), env, of_env, of_agent)
+    finally:
+        torch.set_num_threads(threads)
+    regrets: Array = played["cumulative_regret"]
+    return regrets
+
+
+def episode_seeds(root_seed: int, task: str, episodes: int) -> list[tuple[int, int]]:
+    """Return the seeds of environment and agent of each episode, the same for all rivals."""
+    drawn = (run_seeds(root_seed, task, run) for run in range(episodes))
+    return [(FIRST_SEED + env_seed, agent_seed) for env_seed, agent_seed in drawn]
+
+
+def play(folder: Path | None, episodes: int, root_seed: int, jobs: int) -> Regrets:
+    """Play every rival in every task.
+
+    Args:
+        folder: Where the trained models are; None takes those that the package brings.
+        episodes: How many, the same for all rivals.
+        root_seed: The seed that all others follow from.
+        jobs: Processes.
+
+    Raises:
+        ValueError: If a model is missing.
+    """
+    work = [(task, rival) for task in TASKS for rival in RIVALS]
+    seeds = {task: episode_seeds(root_seed, task, episodes) for task in TASKS}
+    one = partial(play_one, folder, seeds)
+    return dict(zip(work, run_in_order(one, work, jobs, "rival", "playing"), strict=True))
+
+
+def rows(regrets: Regrets) -> list[dict[str, Any]]:
+    """Return one row for each task and rival; differences are paired, episode by episode."""
+    made = []
+    for (task, rival), runs in regrets.items():
+        final, reference = runs[:, -1], regrets[task, REFERENCE][:, -1]
+        mean, difference = estimate(final), paired_difference(final, reference)
+        made.append(
+            {
+                "environment": task,
+                "agent": rival.agent,
+                "note": rival.note,
+                "episodes": len(final),
+                "mean_final_regret": float(mean.mean),
+                "standard_error": float(mean.standard_error),
+                "share_of_random": float(mean.mean / regrets[task, RANDOM][:, -1].mean()),
+                "minus_wgp_ucb": float(difference.mean),
+                "difference_standard_error": float(difference.standard_error),
+            }
+        )
+    return made
+
+
+def table(made: list[dict[str, Any]]) -> str:
+    """Return the rows for people."""
+    lines = [f"{'task':22}{'agent':26}{'final regret':>15}{'of random':>9}{'minus WGP-UCB':>14}"]
+    for row in made:
+        title = AGENTS[row["agent"]].title + (f" ({row['note']})" if row["note"] else "")
+        lines.append(
+            f"{row['environment']:22}{title:26}"
+            f"{row['mean_final_regret']:7.0f} ± {row['standard_error']:<5.1f}"
+            f"{row['share_of_random']:7.0%}"
+            f"{row['minus_wgp_ucb']:+9.0f} ± {row['difference_standard_error']:.1f}"
+        )
+    return "\n".join(lines)
+
+
+def write_files(
+    regrets: Regrets, models_folder: Path | None, manifest: dict[str, Any], folder: Path
+) -> None:
+    """Write summary.csv, runs.csv, learning.csv, curves.npz and manifest.json.
+
+    Args:
+        regrets: What was played.
+        models_folder: Where the trained models are; None: those that the package brings.
+        manifest: What to say of it; its "root_seed" gives the seeds.
+        folder: Where the files go; it must exist.
+    """
+    write_csv(folder / "summary.csv", rows(regrets))
+    episodes: list[dict[str, Any]] = []
+    learning: list[dict[str, Any]] = []
+    notes: dict[str, Any] = {}
+    for (task, rival), runs in regrets.items():
+        seeds = episode_seeds(manifest["root_seed"], task, len(runs))
+        for (env_seed, agent_seed), final in zip(seeds, runs[:, -1].tolist(), strict=True):
+            row = {"environment": task, "agent": rival.agent, "note": rival.note}
+            played = {"env_seed": env_seed, "agent_seed": agent_seed, "final_regret": final}
+            episodes.append(row | played)
+    for task, rival, path in models(models_folder):
+        notes[path.name] = json.loads(notes_of(path).read_text("utf-8"))
+        with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+            points = list(csv.DictReader(file))
+        learning += [{"environment": task, "agent": rival.name} | point for point in points]
+    write_csv(folder / "runs.csv", episodes)
+    write_csv(folder / "learning.csv", learning)
+    arrays = {f"{task}/{rival.name}": runs for (task, rival), runs in regrets.items()}
+    write_arrays(folder / "curves.npz", arrays)
+    content = {"tasks": TASKS, "rivals": [asdict(rival) for rival in RIVALS], "models": notes}
+    write_manifest(folder / "manifest.json", manifest | content, PACKAGES)
+
+
+def load(folder: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Return what the picture shows, read back from the files, by task and "agent/note".
+
+    Returns:
+        Cumulative regrets `(episodes, T)`; and steps of training with the final regret as a share
+        of random play's, `(2, n)`.
+    """
+    regrets: dict[str, dict[str, Any]] = {task: {} for task in TASKS}
+    with np.load(folder / "curves.npz") as arrays:
+        for name, runs in arrays.items():
+            task, _, rival = name.partition("/")
+            regrets[task][rival] = runs
+    points: dict[str, dict[str, Any]] = {task: {} for task in TASKS}
+    with (folder / "learning.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            curve = points[row["environment"]].setdefault(row["agent"], [])
+            curve.append((float(row["steps"]), float(row["share_of_random"])))
+    learning = {
+        task: {name: np.array(curve).T for name, curve in found.items()}
+        for task, found in points.items()
+    }
+    return regrets, learning

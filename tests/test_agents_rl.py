@@ -290,7 +290,7 @@ def test_loading_touches_no_global_generator_and_checks_the_file(
 
 def test_training_seeds_are_apart_and_none_is_held_out() -> None:
     starts = [training_seed(seed) for seed in (*range(200), 99_999)]
-    most = max(settings(algo, TASK)["envs"] for algo in ALGORITHMS)
+    most = max(settings(algo)["envs"] for algo in ALGORITHMS)
     assert max(starts) + most < HELD_OUT
     assert np.diff(np.sort(starts)).min() > most
     assert HELD_OUT + 100 < FIRST_SEED
@@ -316,9 +316,18 @@ def test_the_command_trains_on_the_task_that_it_is_given(tmp_path: Path) -> None
     assert model.stat().st_size < 600_000
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", "horizon=5"])
+def test_env_kwargs_are_a_json_object(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["train", "--algo", "ppo", "--env-kwargs", text])
+    assert f"must be a JSON object, not {text!r}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "match"),
     [
+        (["--algo", "ppo", "--env-kwargs", '{"horison": 5}'], "horison"),
+        (["--algo", "dqn", "--env-kwargs", '{"continuous": true}'], "on a continuous task"),
         (["--algo", "pppo"], "did you mean 'ppo'"),
         (["--algo", "ppo", "--env", "WGPBandit-Abrupt-v9"], "WGPBandit-Abrupt"),
     ],

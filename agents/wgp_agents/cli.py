@@ -68,7 +68,8 @@ def parser() -> argparse.ArgumentParser:
     training = _command("train", train, text, "models")
     training.add_argument("--algo", required=True, help="ppo, a2c, dqn or recurrent-ppo")
     training.add_argument("--env", default="WGPBandit-Abrupt-v0", help="the environment's id")
-    training.add_argument("--env-kwargs", help="what it is made with, as '{\"horizon\": 100}'")
+    text = "what it is made with, as '{\"horizon\": 100}'"
+    training.add_argument("--env-kwargs", type=json_object, default={}, help=text)
     training.add_argument("--steps", type=positive, help="steps to train; default: the settings'")
     training.add_argument("--seed", type=natural, default=0, help="all randomness follows from it")
     text = "play trained policies beside WGP-UCB on the same episodes"
@@ -92,6 +93,21 @@ def whole_number(low: int, text: str) -> int:
         rule = f"must be a whole number of at least {low}"
         raise argparse.ArgumentTypeError(f"{rule}, not {text!r}")
     return int(text)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return what a JSON object holds.
+
+    Raises:
+        argparse.ArgumentTypeError: If the text is none.
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"must be a JSON object, not {text!r}")
+    return found
 
 
 def default_jobs() -> int:
@@ -144,10 +160,8 @@ def reproduce(options: argparse.Namespace) -> int:
     print(report.table([row for row in rows if row["in_figure"]]))
     print("\nUnder other settings:")
     print(report.table([row for row in rows if not row["in_figure"]]))
-    print(
-        f"\nWritten to {options.out}: figure1.png, figure1.pdf, summary.csv, runs.csv, "
-        "curves.npz, manifest.json"
-    )
+    files = "figure1.png, figure1.pdf, summary.csv, runs.csv, curves.npz, manifest.json"
+    print(f"\nWritten to {options.out}: {files}")
     return 0
 
 
@@ -188,8 +202,7 @@ def train(options: argparse.Namespace) -> int:
 
         path = options.out / model_file(options.algo, options.env, options.seed)
         options.out.mkdir(parents=True, exist_ok=True)
-        made_with = {} if options.env_kwargs is None else json.loads(options.env_kwargs)
-        work = options.algo, options.env, options.steps, options.seed, path, made_with
+        work = options.algo, options.env, options.steps, options.seed, path, options.env_kwargs
         last = training.train(*work)[-1]
     except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
         return refused("train", error)
@@ -223,10 +236,8 @@ def compare(options: argparse.Namespace) -> int:
         return refused("compare", error)
     plots.comparison(*comparison.load(options.out), options.out / "compare.png")
     print(comparison.table(comparison.rows(regrets)))
-    print(
-        f"\nWritten to {options.out}: compare.png, summary.csv, runs.csv, learning.csv, "
-        "curves.npz, manifest.json"
-    )
+    files = "compare.png, summary.csv, runs.csv, learning.csv, curves.npz, manifest.json"
+    print(f"\nWritten to {options.out}: {files}")
     return 0
 
 

@@ -38,18 +38,16 @@ OWN = ("steps", "envs", "groups", "policy", "frequencies", *READ, *NETWORK)
 PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
 
 
-def settings(algo: str, environment: str) -> dict[str, Any]:
-    """Return the tuned settings of an algorithm for a task, from settings.toml.
+def settings(algo: str) -> dict[str, Any]:
+    """Return the tuned settings of an algorithm, from settings.toml.
 
     Raises:
         ValueError: If there is no such algorithm.
     """
     algorithm(algo)
     text = files("wgp_agents.sb3").joinpath("settings.toml").read_text("utf-8")
-    table = tomllib.loads(text)[algo]
-    common: dict[str, Any] = {k: v for k, v in table.items() if not isinstance(v, dict)}
-    special: dict[str, Any] = table.get(environment, {})
-    return common | special
+    chosen: dict[str, Any] = tomllib.loads(text)[algo]
+    return chosen
 
 
 def held_out_regret(
@@ -144,7 +142,7 @@ def train(
     """
     check_int("seed", seed, "train", 0, 10**5 - 1)
     environment, made_with = environment.rpartition(":")[2], kwargs or {}
-    chosen = settings(algo, environment) | (overrides or {})
+    chosen = settings(algo) | (overrides or {})
     steps = check_int("steps", chosen["steps"] if steps is None else steps, "train", 1)
     torch.set_num_threads(1)
     env = training_env(environment, chosen, made_with)

@@ -19,13 +19,12 @@ from wgp_agents.benchmark.parallel import run_in_order
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.registry import AGENTS, make
-from wgp_agents.sb3.model import model_file, notes_of, shipped_model
+from wgp_agents.sb3.model import PACKAGES, model_file, notes_of, shipped_model
 from wgp_gym.kernels import Array
 
 __all__ = ["RIVALS", "TASKS", "Rival", "load", "model_of", "play", "rows", "table", "write_files"]
 
 FIRST_SEED = 2 * 10**15  # of episodes that neither training nor its learning curve has seen
-PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from wgp_gym.validation import check_choice, reject
 
 __all__ = [
     "ALGORITHMS",
+    "PACKAGES",
     "SHIPPED",
     "algorithm",
     "load_model",
@@ -36,6 +37,7 @@ ALGORITHMS = {
     "dqn": stable_baselines3.DQN,
     "recurrent-ppo": sb3_contrib.RecurrentPPO,
 }
+PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")  # that models depend on
 NOT_KEPT = (  # what a training needs, but not the trained policy
     "replay_buffer",
     "rollout_buffer",

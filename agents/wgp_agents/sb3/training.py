@@ -19,7 +19,7 @@ from wgp_agents.benchmark.files import versions, write_csv
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3.agent import SB3Agent
 from wgp_agents.sb3.embedding import PlayEmbedding
-from wgp_agents.sb3.model import algorithm, save_model
+from wgp_agents.sb3.model import PACKAGES, algorithm, save_model
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_int, reject
@@ -35,7 +35,6 @@ SHORTEST = 20_000  # steps between two of them: each plays 100 episodes
 NETWORK = ("net_arch", "lstm_hidden_size")
 READ = ("history", "reward_scale", "deterministic")  # by the agent, from the notes
 OWN = ("steps", "envs", "groups", "policy", "frequencies", *READ, *NETWORK)
-PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
 
 
 def settings(algo: str) -> dict[str, Any]:

@@ -159,9 +159,11 @@ def test_within_500_plays_it_learns_and_follows_the_changes() -> None:
     env = make_vector(TASK, 20)
     learnt = rollout(NeuralGreedy(env), env, seed=0)["regret"]
     chance = rollout(wgp_agents.make("random", env), env, seed=0)["regret"]
-    for steps in (slice(50, 100), slice(150, 200), slice(250, 500)):  # the changes: 100 and 200
-        # Of random play's: CALIBRATED over seeds 0, 100, ..., 900.
-        assert learnt[:, steps].mean() < 0.5 * chance[:, steps].mean()
+    # The functions change at 100 and 200. Of random play's, over seeds 0, 100, ..., 900: at most
+    # 0.10, 0.34 and 0.19.
+    for first, last, limit in ((50, 100, 0.2), (150, 200, 0.45), (250, 500, 0.3)):
+        share = learnt[:, first:last].mean() / chance[:, first:last].mean()
+        assert share < limit
 
 
 @pytest.mark.parametrize(

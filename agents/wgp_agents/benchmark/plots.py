@@ -128,13 +128,21 @@ def comparison(
     figure = Figure(figsize=(11, 8.4), layout="constrained")
     above, below = figure.subplots(2, len(curves), sharey="row")
     for axes, (task, shown) in zip(above, curves.items(), strict=True):
-        draw_curves(axes, shown)
-        axes.set_title(f"{task}: episodes that no training saw", fontsize=11)
+        draw_curves(axes, {name: runs for name, runs in shown.items() if name != "oracle"})
+        by_chance = float(shown["random"][:, -1].mean())
+        axes.set_title(f"{task}: fresh episodes (random play ends at {by_chance:.0f})", fontsize=11)
         axes.set_xlabel("step t")
     for axes, (task, shown) in zip(below, curves.items(), strict=True):
         draw_learning(axes, learning[task], shown)
-        axes.set_title(f"{task}: training", fontsize=11)
+        axes.set_title(f"{task}: training, on other episodes", fontsize=11)
         axes.set_xlabel("steps of training (millions)")
+    ends = [
+        float(runs[:, -1].mean())
+        for shown in curves.values()
+        for name, runs in shown.items()
+        if name != "random"  # it would leave the others no room
+    ]
+    above[0].set_ylim(0, 1.15 * max(ends))
     above[0].set_ylabel("cumulative regret (units of reward)")
     below[0].set_ylabel("final regret, as a share of random play's")
     runs = len(next(iter(shown.values())))
@@ -153,7 +161,7 @@ def draw_learning(
         if name in learning:
             steps, share = learning[name]
             axes.plot(steps / 1e6, share, color=colour, marker=marker, linestyle=line, markersize=4)
-        else:
+        elif name != "oracle":
             level = float(runs[:, -1].mean() / curves["random"][:, -1].mean())
             axes.axhline(level, color=colour, linestyle=line, linewidth=1.6)
     tidy(axes)

@@ -17,7 +17,7 @@ models: .venv/rl.stamp
 	$(BIN)/python scripts/train_models.py
 
 test: lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 harnesses: .venv-harnesses/stamp
 	.venv-harnesses/bin/python -m pytest tests/test_harness_examples.py

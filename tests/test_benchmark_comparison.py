@@ -176,7 +176,9 @@ def test_a_shipped_model_brings_nothing_of_its_training() -> None:
 def test_what_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", "--models", str(tmp_path / "none"), "--out", str(tmp_path)]
     assert cli.main(words) == 2
-    assert "dqn-wgpbandit-abrupt-seed0.zip" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "'models' parameter of compare must be a folder with dqn-wgpbandit-abrupt-seed0" in said
+    assert "playing" not in said
 
 
 @pytest.mark.parametrize("words", [["compare"], ["train", "--algo", "ppo"]])

@@ -21,6 +21,7 @@ from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.registry import AGENTS, make
 from wgp_agents.sb3.model import PACKAGES, model_file, notes_of, shipped_model
 from wgp_gym.kernels import Array
+from wgp_gym.validation import reject
 
 __all__ = ["RIVALS", "TASKS", "Rival", "load", "model_of", "play", "rows", "table", "write_files"]
 
@@ -69,11 +70,14 @@ def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
     """Return the file of a trained rival: in a folder, or the one that the package brings.
 
     Raises:
-        ValueError: If the package brings none.
+        ValueError: If there is none.
     """
     if folder is None:
         return shipped_model(rival.agent, task)
-    return folder / model_file(rival.agent, task, 0)
+    path = folder / model_file(rival.agent, task, 0)
+    if not path.is_file():
+        reject("models", "compare", f"a folder with {path.name} in it", str(folder))
+    return path
 
 
 def models(folder: Path | None) -> Iterator[tuple[str, Rival, Path]]:
@@ -121,6 +125,7 @@ def play(folder: Path | None, episodes: int, root_seed: int, jobs: int) -> Regre
     Raises:
         ValueError: If a model is missing.
     """
+    list(models(folder))  # before anything is played
     work = [(task, rival) for task in TASKS for rival in RIVALS]
     seeds = {task: episode_seeds(root_seed, task, episodes) for task in TASKS}
     one = partial(play_one, folder, seeds)

@@ -22,7 +22,7 @@ import wgp_agents
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.sb3 import SB3Agent
 from wgp_agents.sb3.embedding import PlayEmbedding
-from wgp_agents.sb3.policy import draw_actions
+from wgp_agents.sb3.policy import draw_actions, inverse
 from wgp_gym.wrappers import HistoryObservation
 
 TASK = "WGPBandit-Abrupt-v0"
@@ -82,6 +82,8 @@ def test_arms_are_drawn_as_often_as_the_policy_says() -> None:
     assert state is None
     counts = np.bincount(arms, minlength=4)
     assert stats.chisquare(counts, chances / chances.sum() * n).pvalue > 1e-3
+    never = torch.distributions.Categorical(probs=torch.tensor([[0.0, 0.5, 0.5]]))
+    assert inverse(never, torch.zeros((1, 1), dtype=torch.float64))[0] == 1
     ends = draw_actions(made, row, None, np.zeros(1, bool), np.array([[np.nextafter(1, 0)]]))[0]
     assert ends[0] == 3
 
@@ -182,6 +184,29 @@ def test_stable_baselines3_evaluates_it_as_our_rollout_does(algo: str, wrap: str
     np.testing.assert_allclose(found, played, atol=1e-5)  # a Monitor rounds to six digits
 
 
+@pytest.mark.parametrize("algo", ["ppo", "recurrent-ppo"])
+def test_a_learner_does_not_notice_that_others_start_anew(algo: str) -> None:
+    made = model(algo, 1 if algo == "recurrent-ppo" else 4)
+    env = DummyVecEnv([single] * 3)
+    env.seed(7)
+    env.reset()
+    agent = SB3Agent(env, algo=algo, model=made, deterministic=False)
+    agent.reset(3)
+    steps: list[Any] = []
+
+    def keep(local: dict[str, Any], _: Any) -> None:
+        if not steps or steps[-1] is not local["actions"]:
+            steps.append(local["actions"])
+
+    # Four episodes go to the three as 1, 1 and 2; the first two then start anew at every step.
+    evaluate_policy(agent, env, 4, callback=keep, warn=False)
+    plain = single()
+    plain.reset(seed=9)
+    alone = SB3Agent(plain, algo=algo, model=made, deterministic=False)
+    played = [rollout(alone, plain, None, None if k else 5)["action"][0] for k in range(2)]
+    np.testing.assert_array_equal(np.array(steps)[:24, 2], np.concatenate(played))
+
+
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_recurrent_policy_remembers_plays_that_it_was_only_shown(deterministic: bool) -> None:
     made = model("recurrent-ppo", 1)
@@ -221,6 +246,9 @@ def test_what_is_shown_is_clipped_as_in_the_observation() -> None:
     told, seeing = agents
     told.reset(0)
     seeing.predict(np.zeros(4, np.float32))
+    told.observe(50, -1e39)
+    assert told._rows[0, 3] == np.float32(-1e12)
+    told.reset(0)
     told.observe(50, 1e39)
     place = float(told.problem.domain[50, 0])
     seeing.predict(np.array([1 / 500, 1, place, 1e12], np.float32))

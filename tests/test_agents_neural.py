@@ -124,6 +124,26 @@ def test_it_fits_what_is_in_the_memory_and_no_more() -> None:
     np.testing.assert_allclose(np.column_stack([agent._seen[0], agent._rewards[0]]), expected)
 
 
+def test_all_plays_in_the_memory_weigh_the_same() -> None:
+    agent = NeuralGreedy(FIVE, memory=10)
+    agent.reset(0)
+    for t, kept in ((4, 4), (16, 10)):  # 4 plays, then 20
+        for play in range(t):
+            agent.observe(play % 5, float(play))
+        weights = agent._targets(np.array([0]))[1][0]
+        np.testing.assert_allclose(np.sort(weights), [0.0] * (10 - kept) + [1 / kept] * kept)
+
+
+def test_a_learner_that_is_shown_a_play_first_has_weights_of_its_own() -> None:
+    env = make_vector(TASK, 2)
+    agent = NeuralGreedy(env)
+    env.reset(seed=0)
+    agent.reset(0)
+    begun = np.array([False, True])
+    agent.predict(np.array([[0.1, 1, 0.5, 7], [0, 0, 0, 0]], np.float32), episode_start=begun)
+    assert np.abs(agent._network._weights).sum(axis=1).min() > 0
+
+
 def test_it_explores_as_often_as_it_is_told() -> None:
     def actions(**parameters: Any) -> NDArray[Any]:
         env = make_vector(TASK, 100, horizon=60)
@@ -144,6 +164,8 @@ def test_it_explores_as_often_as_it_is_told() -> None:
     np.testing.assert_array_equal(greedy[1:], 1.0)
     # One arm of a hundred is the best by chance. 5,900 plays: four standard errors are 0.024.
     assert actions(epsilon=0.3, warmup=0)[1:].mean() == pytest.approx(0.7 + 0.3 / 100, abs=0.024)
+    # With a warmup of two steps the second action explores half the time.
+    assert actions(epsilon=0.0, warmup=2)[1] == pytest.approx(0.5, abs=0.2)
     falling = actions(epsilon=0.1, warmup=20)
     assert falling[1:6].mean() < 0.3
     assert falling[21:].mean() == pytest.approx(0.9, abs=0.03)

@@ -23,7 +23,14 @@ from wgp_agents import cli
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.sb3 import SB3Agent
 from wgp_agents.sb3.comparison import FIRST_SEED, episode_seeds
-from wgp_agents.sb3.training import HELD_OUT, Linear, held_out_regret, settings, training_seed
+from wgp_agents.sb3.training import (
+    FIRST_TRAINING,
+    HELD_OUT,
+    Linear,
+    held_out_regret,
+    settings,
+    training_seed,
+)
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 
@@ -131,6 +138,20 @@ def test_predict_restarts_one_learner_and_leaves_the_other() -> None:
     np.testing.assert_array_equal(model.starts[-1], [False, True])
     assert np.count_nonzero(model.seen[-1][0]) == 7
     assert not model.seen[-1][1].any()
+
+
+def test_each_learner_sees_its_own_history() -> None:
+    env, model = vector(2, horizon=9), Recorder(10, 100)
+    agent = SB3Agent(env, algo="ppo", model=model)
+    env.reset(seed=0)
+    agent.reset(0)
+    agent.predict(np.array([[0.1, 1, 0.5, 7.0], [0.1, 1, 0.25, 8.0]], np.float32))
+    again = np.array([False, True])  # the second learner's episode begins anew
+    agent.predict(np.array([[0.2, 1, 0.75, 9.0], [0, 0, 0, 0]], np.float32), episode_start=again)
+    expected = [2 / 9, 1, 74 / 99, 9, 1, 49 / 99, 7, 0, 0, 0]  # the nearest arms' places
+    np.testing.assert_allclose(model.seen[-1][0], expected, atol=1e-6)
+    agent.predict(np.array([[0.3, 1, 0.5, 1.0], [0.1, 1, 0.5, 2.0]], np.float32))
+    np.testing.assert_allclose(model.seen[-1][:, 0], [3 / 9, 1 / 9], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -291,12 +312,15 @@ def test_loading_touches_no_global_generator_and_checks_the_file(
 def test_training_seeds_are_apart_and_none_is_held_out() -> None:
     starts = [training_seed(seed) for seed in (*range(200), 99_999)]
     most = max(settings(algo)["envs"] for algo in ALGORITHMS)
+    assert min(starts) >= FIRST_TRAINING
     assert max(starts) + most < HELD_OUT
     assert np.diff(np.sort(starts)).min() > most
     assert HELD_OUT + 100 < FIRST_SEED
     seeds = [seed for seed, _ in episode_seeds(2022, TASK, 500)]
     assert min(seeds) >= FIRST_SEED
     assert len(set(seeds)) == 500
+    others = episode_seeds(1, TASK, 500) + episode_seeds(2022, "WGPBandit-Slow-v0", 500)
+    assert not {*seeds} & {seed for seed, _ in others}
 
 
 def test_the_learning_rate_never_turns_negative() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,14 +13,17 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+import torch
+from matplotlib.figure import Figure
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
 from wgp_agents import cli
+from wgp_agents.benchmark import plots
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3 import comparison
-from wgp_agents.sb3.model import load_model, shipped_model
+from wgp_agents.sb3.model import SHIPPED, load_model, shipped_model
 from wgp_gym.wrappers import VectorHistoryObservation
 
 TASK, EPISODES = "WGPBandit-Abrupt-v0", 3
@@ -80,14 +84,16 @@ def test_the_summary_follows_from_the_rows(results: Path) -> None:
     for row in summary:
         task = row["environment"]
         mine = np.array(finals[task, row["agent"], row["note"]])
-        reference = np.array(finals[task, "wgp-ucb", "known B_T"])
         by_chance = np.mean(finals[task, "random", ""])
-        difference = mine - reference
         assert float(row["mean_final_regret"]) == pytest.approx(mine.mean())
+        assert float(row["median_final_regret"]) == pytest.approx(np.median(mine))
         assert float(row["share_of_random"]) == pytest.approx(mine.mean() / by_chance)
-        assert float(row["minus_wgp_ucb"]) == pytest.approx(difference.mean())
-        error = np.sqrt(difference.var(ddof=1) / EPISODES)
-        assert float(row["difference_standard_error"]) == pytest.approx(error)
+        for budget in ("known", "unknown"):
+            difference = mine - np.array(finals[task, "wgp-ucb", f"{budget} B_T"])
+            assert float(row[f"minus_{budget}"]) == pytest.approx(difference.mean())
+            error = np.sqrt(difference.var(ddof=1) / EPISODES)
+            assert float(row[f"minus_{budget}_standard_error"]) == pytest.approx(error)
+            assert int(row[f"lower_than_{budget}"]) == (difference < 0).sum()
         assert (mine == 0).all() == (row["agent"] == "oracle")
 
 
@@ -143,7 +149,7 @@ def test_the_shipped_model_is_found_for_every_kind_of_environment(wrap: Any) -> 
 
 @pytest.mark.parametrize("kwargs", [{"horizon": 20}, {"noise_std": 5.0}])
 def test_the_shipped_model_is_not_played_where_it_was_not_trained(kwargs: dict[str, Any]) -> None:
-    match = "'model' parameter of SB3Agent must be given: the shipped one has seen 500 steps with"
+    match = "'model' parameter of SB3Agent must be given: the shipped one was trained with T = 500"
     with pytest.raises(ValueError, match=match):
         wgp_agents.make("dqn", gymnasium.make(TASK, **kwargs))
     path = shipped_model("dqn", TASK)
@@ -151,6 +157,69 @@ def test_the_shipped_model_is_not_played_where_it_was_not_trained(kwargs: dict[s
     box = gymnasium.make(TASK, continuous=True)
     with pytest.raises(ValueError, match="must be trained on the points of the box of the problem"):
         wgp_agents.make("dqn", box, model=path)
+
+
+def test_models_of_a_folder_are_played_from_there_with_one_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rival = next(rival for rival in comparison.RIVALS if rival.agent == "ppo")
+    for file in SHIPPED.glob("ppo-wgpbandit-abrupt*"):
+        shutil.copy(file, tmp_path)
+    seen: dict[str, Any] = {}
+
+    def _make(name: str, env: Any, **parameters: Any) -> Any:
+        seen.update(parameters, threads=torch.get_num_threads())
+        return wgp_agents.make(name, env, **parameters)
+
+    monkeypatch.setattr(comparison, "make", _make)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        seeds = {TASK: comparison.episode_seeds(1, TASK, 2)}
+        comparison.play_one(tmp_path, seeds, (TASK, rival))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen["model"].parent == tmp_path
+    assert seen["threads"] == 1
+
+
+def test_the_picture_shows_what_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures: list[Figure] = []
+
+    def _figure(*args: Any, **kwargs: Any) -> Figure:
+        figures.append(Figure(*args, **kwargs))
+        return figures[-1]
+
+    monkeypatch.setattr("matplotlib.figure.Figure", _figure)
+    rng = np.random.default_rng(0)
+    sizes = {"random": 5, "ppo/trained": 1, "neural-greedy/untrained": 2, "oracle": 0}
+    curves = {
+        task: {name: rng.random((4, 20)).cumsum(axis=1) * size for name, size in sizes.items()}
+        for task in "ab"
+    }
+    learning = {
+        task: {"ppo/trained": np.array([[1e6, 2e6], shares])}
+        for task, shares in (("a", [0.5, 0.4]), ("b", [0.3, 0.2]))
+    }
+    plots.comparison(curves, learning, tmp_path / "x.png")
+    for i, task in enumerate("ab"):
+        above, below = figures[0].axes[i], figures[0].axes[2 + i]
+        drawn = [np.asarray(line.get_ydata(), float) for line in below.lines]
+        untrained = curves[task]["neural-greedy/untrained"][:, -1].mean()
+        level = untrained / curves[task]["random"][:, -1].mean()
+        assert [len(y) for y in drawn] == [2, 2, 2]  # random, PPO, neural greedy
+        np.testing.assert_allclose(drawn[1], learning[task]["ppo/trained"][1])
+        np.testing.assert_allclose(drawn[2], level)
+        labels = above.get_legend_handles_labels()[1]
+        assert labels == ["random", "PPO (trained)", "neural greedy (untrained)"]
+        assert untrained < above.get_ylim()[1] < 2 * untrained
+        bar: Any = above.containers[1]
+        low, high = bar.lines[2][0].get_segments()[-1]
+        runs = curves[task]["ppo/trained"][:, int(low[0]) - 1]
+        assert high[1] - low[1] == pytest.approx(2 * runs.std(ddof=1) / np.sqrt(4))
 
 
 def test_a_model_of_another_algorithm_is_refused() -> None:

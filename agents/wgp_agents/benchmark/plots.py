@@ -26,7 +26,7 @@ STYLES = {
     "r-gp-ucb": ("#E69F00", "^", "-."),
     "sw-gp-ucb": ("#009E73", "D", "--"),
     "wgp-ucb": ("#0072B2", "o", "-"),
-    "wgp-ucb/unknown B_T": ("#0072B2", "o", "--"),
+    "wgp-ucb/unknown B_T": ("#0072B2", "d", "--"),
     "random": ("#BBBBBB", "x", ":"),
     "dqn": ("#CC79A7", "X", "-."),
     "a2c": ("#56B4E9", "P", "--"),
@@ -130,12 +130,13 @@ def comparison(
     for axes, (task, shown) in zip(above, curves.items(), strict=True):
         draw_curves(axes, {name: runs for name, runs in shown.items() if name != "oracle"})
         by_chance = float(shown["random"][:, -1].mean())
-        axes.set_title(f"{task}: fresh episodes (random play ends at {by_chance:.0f})", fontsize=11)
+        axes.set_title(f"{task}: fresh episodes", fontsize=11)
+        axes.text(0.5, 0.93, f"random play ends at {by_chance:.0f}", transform=axes.transAxes)
         axes.set_xlabel("step t")
     for axes, (task, shown) in zip(below, curves.items(), strict=True):
         draw_learning(axes, learning[task], shown)
         axes.set_title(f"{task}: training, on other episodes", fontsize=11)
-        axes.set_xlabel("steps of training (millions)")
+        axes.set_xlabel("steps of training (levels: untrained agents, on the fresh episodes)")
     ends = [
         float(runs[:, -1].mean())
         for shown in curves.values()
@@ -160,8 +161,11 @@ def draw_learning(
         _, (colour, marker, line) = look(name)
         if name in learning:
             steps, share = learning[name]
-            axes.plot(steps / 1e6, share, color=colour, marker=marker, linestyle=line, markersize=4)
+            axes.plot(steps, share, color=colour, marker=marker, linestyle=line, markersize=4)
         elif name != "oracle":
             level = float(runs[:, -1].mean() / curves["random"][:, -1].mean())
             axes.axhline(level, color=colour, linestyle=line, linewidth=1.6)
     tidy(axes)
+    ends = np.concatenate([curve[0, [0, -1]] for curve in learning.values()])
+    axes.set_xlim(0.8 * ends.min(), 1.2 * ends.max())
+    axes.set_xscale("log")

@@ -51,14 +51,16 @@ class Rival:
 
 
 TASKS = ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0")
-REFERENCE = Rival("wgp-ucb", "known B_T", {"variation_budget": "known"})
+REFERENCES = {
+    "known": Rival("wgp-ucb", "known B_T", {"variation_budget": "known"}),
+    "unknown": Rival("wgp-ucb", "unknown B_T"),
+}
 RANDOM = Rival("random")
 RIVALS = (
     RANDOM,
     *(Rival(name, "trained", trained=True) for name in ("dqn", "a2c", "recurrent-ppo", "ppo")),
     Rival("neural-greedy", "untrained"),
-    REFERENCE,
-    Rival("wgp-ucb", "unknown B_T"),
+    *REFERENCES.values(),
     Rival("oracle"),
 )
 
@@ -133,37 +135,47 @@ def play(folder: Path | None, episodes: int, root_seed: int, jobs: int) -> Regre
 
 
 def rows(regrets: Regrets) -> list[dict[str, Any]]:
-    """Return one row for each task and rival; differences are paired, episode by episode."""
+    """Return one row for each task and rival.
+
+    Differences from WGP-UCB, tuned for the known B_T and without it, are paired, episode by
+    episode; "lower_than" counts the episodes.
+    """
     made = []
     for (task, rival), runs in regrets.items():
-        final, reference = runs[:, -1], regrets[task, REFERENCE][:, -1]
-        mean, difference = estimate(final), paired_difference(final, reference)
-        made.append(
-            {
-                "environment": task,
-                "agent": rival.agent,
-                "note": rival.note,
-                "episodes": len(final),
-                "mean_final_regret": float(mean.mean),
-                "standard_error": float(mean.standard_error),
-                "share_of_random": float(mean.mean / regrets[task, RANDOM][:, -1].mean()),
-                "minus_wgp_ucb": float(difference.mean),
-                "difference_standard_error": float(difference.standard_error),
-            }
-        )
+        final = runs[:, -1]
+        mean = estimate(final)
+        row: dict[str, Any] = {"environment": task, "agent": rival.agent, "note": rival.note}
+        row |= {
+            "episodes": len(final),
+            "mean_final_regret": float(mean.mean),
+            "standard_error": float(mean.standard_error),
+            "median_final_regret": float(np.median(final)),
+            "share_of_random": float(mean.mean / regrets[task, RANDOM][:, -1].mean()),
+        }
+        for name, reference in REFERENCES.items():
+            other = regrets[task, reference][:, -1]
+            difference = paired_difference(final, other)
+            row[f"minus_{name}"] = float(difference.mean)
+            row[f"minus_{name}_standard_error"] = float(difference.standard_error)
+            row[f"lower_than_{name}"] = int((final < other).sum())
+        made.append(row)
     return made
 
 
 def table(made: list[dict[str, Any]]) -> str:
     """Return the rows for people."""
-    lines = [f"{'task':22}{'agent':26}{'final regret':>15}{'of random':>9}{'minus WGP-UCB':>14}"]
+    head = f"{'mean final regret':>20}{'median':>8}{'of random':>11}"
+    lines = [f"{'':22}{'':26}{head}   minus WGP-UCB: {'known B_T':14}unknown B_T"]
     for row in made:
         title = AGENTS[row["agent"]].title + (f" ({row['note']})" if row["note"] else "")
         lines.append(
             f"{row['environment']:22}{title:26}"
-            f"{row['mean_final_regret']:7.0f} ± {row['standard_error']:<5.1f}"
-            f"{row['share_of_random']:7.0%}"
-            f"{row['minus_wgp_ucb']:+9.0f} ± {row['difference_standard_error']:.1f}"
+            f"{row['mean_final_regret']:12.0f} ± {row['standard_error']:<5.1f}"
+            f"{row['median_final_regret']:8.0f}{row['share_of_random']:11.0%}{'':16}"
+            + "".join(
+                f"{row[f'minus_{name}']:+6.0f} ± {row[f'minus_{name}_standard_error']:<5.1f}"
+                for name in REFERENCES
+            )
         )
     return "\n".join(lines)
 

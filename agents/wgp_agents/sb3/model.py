@@ -108,8 +108,8 @@ def resolve_model(
         kind = "points of the box" if problem.continuous else f"{len(problem.domain)} arms"
         reject("model", "SB3Agent", f"trained on the {kind} of the problem", model.action_space)
     if shipped and not played_as_trained(problem, notes):
-        rule = f"given: the shipped one has seen {notes['horizon']} steps with noise"
-        reject("model", "SB3Agent", f"{rule} {notes['noise_scale']} alone", None)
+        law = f"T = {notes['horizon']} and R = {notes['noise_scale']}"
+        reject("model", "SB3Agent", f"given: the shipped one was trained with {law}", None)
     return model, notes
 
 

@@ -130,9 +130,11 @@ def measure_panel(quick: bool) -> Rows:
     played = our_run(7, steps)
     panel = panel_seconds(100, steps, COMPETITORS) / 400
     alone = panel_seconds(100, steps, ("wgp-ucb",)) / 100
+    neural = panel_seconds(100, steps, ("neural-greedy",)) / 100
     rows = [
         ("one run of a panel (mean of 4 agents x 100 runs), ours", panel * 1e3, "ms"),
         ("one run of WGP-UCB in a batch of 100, ours", alone * 1e3, "ms"),
+        ("one run of neural-greedy in a batch of 100, over that", neural / alone, "times"),
     ]
     for name, posterior, gain in (
         ("scikit-learn", sklearn_posterior, sklearn_gain),

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from wgp_gym.kernels import Array
 
-__all__ = ["Network"]
+__all__ = ["Floats", "Network"]
+
+Floats = NDArray[np.float32]
 
 DECAYS = 0.9, 0.999  # beta_1 and beta_2 of Adam
 EPSILON = 1e-8
@@ -20,7 +22,7 @@ class Network:
     """B perceptrons with two hidden layers of rectified units, each with weights of its own.
 
     Products are taken learner by learner (stacked matrix products), so that the numbers of one
-    do not depend on B.
+    do not depend on B; in single precision, as networks are trained elsewhere too.
 
     Args:
         batch: B.
@@ -37,11 +39,11 @@ class Network:
         layers = ((inputs, hidden), (hidden, hidden), (hidden, 1))
         self._shapes = [(rows, width) for below, width in layers for rows in (below, 1)]
         size = sum(rows * columns for rows, columns in self._shapes)
-        self._weights, self._first, self._second = np.zeros((3, batch, size))
-        self._rate = learning_rate
-        self._updates = np.zeros(batch)
+        self._weights, self._first, self._second = np.zeros((3, batch, size), np.float32)
+        self._rate = learning_rate.astype(np.float32)
+        self._updates = np.zeros(batch, np.float32)
 
-    def _split(self, flat: Array) -> Iterator[Array]:
+    def _split(self, flat: Floats) -> Iterator[Floats]:
         """Yield the weights and offsets of each layer, views `(b, rows, columns)` of `(b, P)`."""
         start = 0
         for rows, columns in self._shapes:
@@ -57,7 +59,7 @@ class Network:
                 part[:] = 0.0 if rows == 1 else normal(part.shape) * np.sqrt(2 / rows)
         self._first[mask] = self._second[mask] = self._updates[mask] = 0.0
 
-    def values(self, inputs: Array) -> Array:
+    def values(self, inputs: Floats) -> Floats:
         """Return the outputs on inputs `(n, p)` that all learners share, `(B, n)`."""
         parts = list(self._split(self._weights))
         blocks = range(0, len(inputs), BLOCK)  # or the hidden units of all arms fill the memory
@@ -65,7 +67,12 @@ class Network:
         return np.concatenate(values, axis=1)
 
     def fit(
-        self, learners: NDArray[np.int64], inputs: Array, targets: Array, weights: Array, steps: int
+        self,
+        learners: NDArray[np.int64],
+        inputs: Floats,
+        targets: Floats,
+        weights: Floats,
+        steps: int,
     ) -> None:
         """Take steps of Adam on the weighted mean of the squared errors.
 
@@ -92,7 +99,7 @@ class Network:
         self._second[learners] = second
 
     def _differentiate(
-        self, theta: Array, gradient: Array, inputs: Array, targets: Array, weights: Array
+        self, theta: Floats, gradient: Floats, inputs: Floats, targets: Floats, weights: Floats
     ) -> None:
         """Write the gradient of the weighted mean squared error, `(b, P)`."""
         parts, slopes = list(self._split(theta)), list(self._split(gradient))
@@ -105,7 +112,7 @@ class Network:
                 error = (error @ parts[layer].swapaxes(1, 2)) * (below > 0)
 
 
-def forward(parts: list[Array], inputs: Array) -> tuple[Array, Array, Array]:
+def forward(parts: list[Floats], inputs: Floats) -> tuple[Floats, Floats, Floats]:
     """Return both hidden layers and the output, `(b, M, columns)`."""
     one = np.maximum(inputs @ parts[0] + parts[1], 0.0)
     two = np.maximum(one @ parts[2] + parts[3], 0.0)

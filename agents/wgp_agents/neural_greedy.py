@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.base import TIE, Agent, Mask
 from wgp_agents.baselines import anywhere
-from wgp_agents.network import Network
+from wgp_agents.network import Floats, Network
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array, Empirical
@@ -72,7 +72,7 @@ class NeuralGreedy(Agent):
         self._inputs = inputs(self.problem, self.problem.domain)
         sizes = self._inputs.shape[1], check_int("hidden", hidden, owner, 1)
         self._network = Network(batch, *sizes, rate)
-        self._seen = np.zeros((batch, self.memory, sizes[0]))
+        self._seen = np.zeros((batch, self.memory, sizes[0]), np.float32)
         self._rewards = np.zeros((batch, self.memory))
         self._plays = np.zeros(batch, np.int64)
         self._mean, self._square = np.zeros((2, batch))
@@ -115,21 +115,23 @@ class NeuralGreedy(Agent):
         self._square[rows] += step * (rewards[rows] - self._mean[rows])
         self._network.fit(rows, self._seen[rows], *self._targets(rows), self.updates)
 
-    def _targets(self, rows: NDArray[np.int64]) -> tuple[Array, Array]:
+    def _targets(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Return the standardised rewards in the memory, and weights that sum to 1, `(b, M)`."""
         plays = self._plays[rows, None]
         std = np.sqrt(self._square[rows, None] / plays)
         targets = (self._rewards[rows] - self._mean[rows, None]) / np.where(std > 0, std, 1.0)
         kept = np.arange(self.memory) < plays
-        return np.where(kept, targets, 0.0), kept / np.minimum(plays, self.memory)
+        weights = kept / np.minimum(plays, self.memory)
+        return np.where(kept, targets, 0.0).astype(np.float32), weights.astype(np.float32)
 
 
-def inputs(problem: BanditProblem, places: Array) -> Array:
+def inputs(problem: BanditProblem, places: Array) -> Floats:
     """Return what the network sees of places `(n, d)`, `(n, p)`: cosines of each coordinate.
 
     Arms without coordinates have an input each.
     """
     if isinstance(problem.kernel, Empirical):
-        return np.eye(len(problem.domain))
+        return np.eye(len(problem.domain), dtype=np.float32)
     waves = np.cos(np.pi * places[:, :, None] * np.arange(1, FREQUENCIES + 1))
-    return waves.reshape(len(places), -1)
+    flat: Floats = waves.reshape(len(places), -1).astype(np.float32)
+    return flat

@@ -15,6 +15,13 @@ from wgp_gym.registration import ENVIRONMENTS
 
 Variant = tuple[str, dict[str, Any]]
 
+TWO_ARMS: dict[str, Any] = {
+    "points_per_dim": 2,
+    "horizon": 20,
+    "change_points": [],
+    "noise_std": 0.05,
+}
+
 SYNTHETIC_VARIANTS: list[dict[str, Any]] = [
     {"continuous": True},
     {"dim": 2, "points_per_dim": 6},

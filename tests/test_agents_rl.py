@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch
+from conftest import TWO_ARMS
 from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents import cli
-from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3 import SB3Agent
 from wgp_agents.sb3.comparison import FIRST_SEED, episode_seeds
 from wgp_agents.sb3.training import (
@@ -35,12 +36,6 @@ from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 
 TASK = "WGPBandit-Abrupt-v0"
-TWO_ARMS: dict[str, Any] = {
-    "points_per_dim": 2,
-    "horizon": 20,
-    "change_points": [],
-    "noise_std": 0.05,
-}
 IDENTITY: dict[str, Any] = {"noise_std": 0.1, "kernel": "se"}  # and a table: see `identity`
 ALGORITHMS = ("ppo", "a2c", "dqn", "recurrent-ppo")
 STEPS = 20_000
@@ -73,8 +68,7 @@ def identity(folder: Path) -> dict[str, Any]:
 
 
 def vector(batch: int, **kwargs: Any) -> Any:
-    mode = "vector_entry_point"
-    return gymnasium.make_vec(TASK, batch, vectorization_mode=mode, **kwargs)
+    return make_vector(TASK, batch, **kwargs)
 
 
 class Recorder:

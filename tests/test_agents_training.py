@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch
-from test_agents_rl import TASK, TWO_ARMS, vector
+from conftest import TWO_ARMS
+from test_agents_rl import TASK, vector
 
 from wgp_agents.baselines import Random
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.sb3 import training
-from wgp_agents.sb3.model import load_model, save_model, shipped_model
+from wgp_agents.sb3.model import load_model, shipped_model
 from wgp_agents.sb3.vec_env import NativeVecEnv
 
 
@@ -99,7 +100,7 @@ def test_saving_leaves_the_optimizer_as_it_was(tmp_path: Path) -> None:
     torch.set_rng_state(state)
     moments = model.policy.optimizer.state
     assert len(moments)
-    save_model(model, tmp_path / "m.zip", {})
+    training.save_model(model, tmp_path / "m.zip", {})
     assert model.policy.optimizer.state is moments
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import TWO_ARMS
 from numpy.typing import NDArray
 from test_agents_river import ours, river_seeds
 
@@ -25,12 +26,6 @@ from wgp_agents.benchmark.rollout import rollout
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "harnesses"
 ID = "WGPBandit-Abrupt-v0"
-TASK: dict[str, Any] = {
-    "points_per_dim": 2,
-    "horizon": 20,
-    "change_points": [],
-    "noise_std": 0.05,
-}
 SEED, EPISODES, STEPS = 10_000, 100, 20
 NAMES = ["WGP-UCB", "random", "river's epsilon-greedy"]
 NUMBER = r"-?\d+\.\d+(?:e[+-]?\d+)?"
@@ -154,7 +149,7 @@ def gaps(second: bool) -> NDArray[np.float64]:
     `second` takes the episode after the one that the seed begins.
     """
     found = np.empty(EPISODES)
-    env: Any = gymnasium.make(ID, **TASK)
+    env: Any = gymnasium.make(ID, **TWO_ARMS)
     for i in range(EPISODES):
         env.reset(seed=SEED + i)
         if second:
@@ -198,10 +193,10 @@ def test_torchrl_plays_the_same_episodes(tmp_path: Path) -> None:
 
 def random_regret() -> float:
     """Play the held-out episodes one by one, with the arms that the example draws at random."""
-    batch: Any = gymnasium.make_vec(ID, EPISODES, "vector_entry_point", **TASK)
+    batch: Any = gymnasium.make_vec(ID, EPISODES, "vector_entry_point", **TWO_ARMS)
     batch.action_space.seed(0)
     played = np.array([batch.action_space.sample() for _ in range(STEPS)])
-    env: Any = gymnasium.make(ID, **TASK)
+    env: Any = gymnasium.make(ID, **TWO_ARMS)
     total = 0.0
     for i in range(EPISODES):
         env.reset(seed=SEED + i)

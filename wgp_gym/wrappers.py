@@ -50,23 +50,32 @@ class History:
         """The numbers in a row: 1 + k (2 + d)."""
         return 1 + int(self.plays[0].size)
 
-    def push(self, observations: Floats) -> Floats:
-        """Take in one observation of each learner, `(B, 3 + d)`; return the rows, `(B, size)`."""
-        fresh = observations[:, 1] == 0
-        self.plays[:, 1:] = self.plays[:, :-1].copy()
-        self.plays[:, 0] = observations[:, 1:]
-        self.plays[:, 0, -1] /= self.reward_scale
-        self.plays[fresh] = 0.0
-        flat = self.plays.reshape(len(observations), -1)
-        return np.concatenate([observations[:, :1], flat], axis=1)
+    def push(self, observations: Floats, learners: Any = slice(None)) -> Floats:
+        """Take in one observation of each of b learners, `(b, 3 + d)`; return rows, `(b, size)`.
+
+        Args:
+            observations: The observations.
+            learners: Whose they are, a mask `(B,)` of b learners; default: all.
+        """
+        newest = observations[:, None, 1:].copy()
+        newest[:, :, -1] /= self.reward_scale
+        plays = np.concatenate([newest, self.plays[learners, :-1]], axis=1)
+        plays[observations[:, 1] == 0] = 0.0
+        self.plays[learners] = plays
+        return np.concatenate([observations[:, :1], plays.reshape(len(plays), -1)], axis=1)
 
 
-def history_space(env: Any, space: spaces.Space[Any], length: int, owner: str) -> spaces.Space[Any]:
-    """Return the space of the rows of a `History` over observations of `space`.
+def history_of(
+    env: Any, space: spaces.Space[Any], batch: int, length: int, reward_scale: float, owner: str
+) -> tuple[History, spaces.Space[Any]]:
+    """Return an empty `History` for observations of `space`, and the space of its rows.
 
     Raises:
-        ValueError: If the space is not that of a bandit of this package.
+        ValueError: If a parameter is out of its range, or the space is not that of a bandit of
+            this package.
     """
+    check_float("reward_scale", reward_scale, owner, 1)
+    check_int("length", length, owner, 1)
     problem = getattr(env.unwrapped, "problem", None)
     size = 3 + problem.domain.shape[1] if isinstance(problem, BanditProblem) else None
     if not isinstance(space, spaces.Box) or space.shape != (size,):
@@ -74,7 +83,8 @@ def history_space(env: Any, space: spaces.Space[Any], length: int, owner: str) -
     low, high = (
         np.concatenate([end[:1], np.tile(end[1:], length)]) for end in (space.low, space.high)
     )
-    return spaces.Box(low, high, dtype=np.float32)
+    shown = History(length, len(space.low) - 3, batch, reward_scale)
+    return shown, spaces.Box(low, high, dtype=np.float32)
 
 
 class HistoryObservation(
@@ -98,13 +108,10 @@ class HistoryObservation(
             self, length=length, reward_scale=reward_scale
         )
         gymnasium.ObservationWrapper.__init__(self, env)
-        check_float("reward_scale", reward_scale, "HistoryObservation", 1)
-        check_int("length", length, "HistoryObservation", 1)
-        self.observation_space: spaces.Space[Floats] = history_space(
-            env, env.observation_space, length, "HistoryObservation"
+        self.observation_space: spaces.Space[Floats]
+        self._history, self.observation_space = history_of(
+            env, env.observation_space, 1, length, reward_scale, "HistoryObservation"
         )
-        dim = int(np.prod(env.observation_space.shape or ())) - 3
-        self._history = History(length, dim, 1, reward_scale)
 
     def observation(self, observation: Floats) -> Floats:
         """Return the history with this observation added, `(1 + k (2 + d),)`."""
@@ -128,14 +135,10 @@ class VectorHistoryObservation(gymnasium.vector.VectorObservationWrapper):
         self, env: gymnasium.vector.VectorEnv[Any, Any, Any], length: int, reward_scale: float = 1.0
     ) -> None:
         super().__init__(env)
-        owner = "VectorHistoryObservation"
-        check_float("reward_scale", reward_scale, owner, 1)
-        check_int("length", length, owner, 1)
-        single = history_space(env, env.single_observation_space, length, owner)
+        space, batch, owner = env.single_observation_space, env.num_envs, "VectorHistoryObservation"
+        self._history, single = history_of(env, space, batch, length, reward_scale, owner)
         self.single_observation_space = single
-        self.observation_space = batch_space(single, env.num_envs)
-        dim = int(np.prod(env.single_observation_space.shape or ())) - 3
-        self._history = History(length, dim, env.num_envs, reward_scale)
+        self.observation_space = batch_space(single, batch)
 
     def observations(self, observations: Floats) -> Floats:
         """Return the histories with these observations added, `(B, 1 + k (2 + d))`."""

@@ -174,8 +174,8 @@ class Agent(ABC):
             raise ValueError(
                 f"There must be {self.num_learners} observations. Got {len(rows)} instead."
             )
-        if rows.shape[1] != 3 + self.problem.domain.shape[1]:
-            size = 3 + self.problem.domain.shape[1]
+        size = 3 + self.problem.domain.shape[1]
+        if rows.shape[1] != size:
             raise ValueError(f"An observation has {size} numbers. Got {rows.shape[1]} instead.")
         fresh = rows[:, 1] == 0
         if episode_start is not None:

@@ -225,17 +225,18 @@ def compare(options: argparse.Namespace) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         work = options.models, options.episodes, options.root_seed, options.jobs
         regrets = comparison.play(*work)
+        rows = comparison.rows(regrets)
         manifest: dict[str, Any] = {
             "command": "compare",
             "episodes": options.episodes,
             "root_seed": options.root_seed,
             "seconds": round(time.perf_counter() - started, 2),
         }
-        comparison.write_files(regrets, options.models, manifest, options.out)
+        comparison.write_files(regrets, rows, options.models, manifest, options.out)
     except (ValueError, OSError, ImportError) as error:
         return refused("compare", error)
     plots.comparison(*comparison.load(options.out), options.out / "compare.png")
-    print(comparison.table(comparison.rows(regrets)))
+    print(comparison.table(rows))
     files = "compare.png, summary.csv, runs.csv, learning.csv, curves.npz, manifest.json"
     print(f"\nWritten to {options.out}: {files}")
     return 0

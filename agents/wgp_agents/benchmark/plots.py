@@ -73,7 +73,7 @@ def draw_curves(axes: Axes, curves: dict[str, NDArray[np.float32]]) -> None:
     """
     for place, (name, runs) in enumerate(curves.items()):
         mean, error = estimate(runs.astype(float))
-        label, (colour, marker, line) = look(name)
+        colour, marker, line = look(name)
         steps = np.arange(1, len(mean) + 1)
         every = max(len(steps) // ERROR_BARS, 1)
         # Bars of different agents stand side by side, not on top of each other.
@@ -90,16 +90,20 @@ def draw_curves(axes: Axes, curves: dict[str, NDArray[np.float32]]) -> None:
             markersize=5,
             linewidth=1.6,
             capsize=3,
-            label=label,
+            label=label(name).replace("B_T", "$B_T$"),
         )
     tidy(axes)
 
 
-def look(name: str) -> tuple[str, tuple[str, str, str]]:
-    """Return label and style of an agent, or of "agent/note"."""
+def label(name: str) -> str:
+    """Return how an agent, or "agent/note", is written."""
     agent, _, note = name.partition("/")
-    label = AGENTS[agent].title + (f" ({note})" if note else "")
-    return label.replace("B_T", "$B_T$"), STYLES.get(name) or STYLES[agent]
+    return AGENTS[agent].title + (f" ({note})" if note else "")
+
+
+def look(name: str) -> tuple[str, str, str]:
+    """Return the style of an agent, or of "agent/note"."""
+    return STYLES.get(name) or STYLES[name.partition("/")[0]]
 
 
 def tidy(axes: Axes) -> None:
@@ -127,45 +131,41 @@ def comparison(
 
     figure = Figure(figsize=(11, 8.4), layout="constrained")
     above, below = figure.subplots(2, len(curves), sharey="row")
-    for axes, (task, shown) in zip(above, curves.items(), strict=True):
-        draw_curves(axes, {name: runs for name, runs in shown.items() if name != "oracle"})
-        by_chance = float(shown["random"][:, -1].mean())
-        axes.set_title(f"{task}: fresh episodes", fontsize=11)
-        axes.text(0.5, 0.93, f"random play ends at {by_chance:.0f}", transform=axes.transAxes)
-        axes.set_xlabel("step t")
-    for axes, (task, shown) in zip(below, curves.items(), strict=True):
-        draw_learning(axes, learning[task], shown)
-        axes.set_title(f"{task}: training, on other episodes", fontsize=11)
-        axes.set_xlabel("steps of training (levels: untrained agents, on the fresh episodes)")
-    ends = [
-        float(runs[:, -1].mean())
-        for shown in curves.values()
-        for name, runs in shown.items()
-        if name != "random"  # it would leave the others no room
-    ]
-    above[0].set_ylim(0, 1.15 * max(ends))
+    highest = 0.0
+    for top, bottom, (task, runs) in zip(above, below, curves.items(), strict=True):
+        shown = {name: regrets for name, regrets in runs.items() if name != "oracle"}
+        ends = {name: float(regrets[:, -1].mean()) for name, regrets in shown.items()}
+        draw_curves(top, shown)
+        top.set_title(f"{task}: fresh episodes", fontsize=11)
+        top.text(0.5, 0.93, f"random play ends at {ends['random']:.0f}", transform=top.transAxes)
+        top.set_xlabel("step t")
+        draw_learning(bottom, learning[task], ends)
+        bottom.set_title(f"{task}: training, on other episodes", fontsize=11)
+        bottom.set_xlabel("steps of training (levels: untrained agents, on the fresh episodes)")
+        # Random play's end would leave the others no room.
+        highest = max(highest, *(end for name, end in ends.items() if name != "random"))
+    above[0].set_ylim(0, 1.15 * highest)
     above[0].set_ylabel("cumulative regret (units of reward)")
     below[0].set_ylabel("final regret, as a share of random play's")
-    runs = len(next(iter(shown.values())))
-    title = f"mean of {runs} episodes, bars: one standard error; the oracle's regret is 0"
+    episodes = len(shown["random"])
+    title = f"mean of {episodes} episodes, bars: one standard error; the oracle's regret is 0"
     handles, labels = above[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
     figure.savefig(path, dpi=150)
 
 
 def draw_learning(
-    axes: Axes, learning: dict[str, NDArray[np.float64]], curves: dict[str, NDArray[np.float32]]
+    axes: Axes, learning: dict[str, NDArray[np.float64]], ends: dict[str, float]
 ) -> None:
-    """Draw the final regret against the steps of training, and untrained agents as levels."""
-    for name, runs in curves.items():
-        _, (colour, marker, line) = look(name)
+    """Draw the final regret against the steps of training, and untrained agents' as levels."""
+    for name, end in ends.items():
+        colour, marker, line = look(name)
         if name in learning:
             steps, share = learning[name]
             axes.plot(steps, share, color=colour, marker=marker, linestyle=line, markersize=4)
-        elif name != "oracle":
-            level = float(runs[:, -1].mean() / curves["random"][:, -1].mean())
-            axes.axhline(level, color=colour, linestyle=line, linewidth=1.6)
+        else:
+            axes.axhline(end / ends["random"], color=colour, linestyle=line, linewidth=1.6)
     tidy(axes)
-    ends = np.concatenate([curve[0, [0, -1]] for curve in learning.values()])
-    axes.set_xlim(0.8 * ends.min(), 1.2 * ends.max())
+    steps = np.concatenate([curve[0] for curve in learning.values()])
+    axes.set_xlim(0.8 * steps.min(), 1.2 * steps.max())
     axes.set_xscale("log")

@@ -33,8 +33,6 @@ class SB3Agent(Agent):
             `wgp-gym train` has saved; None takes the one that the package brings for the
             environment's id. It is bound to d, the arms and the observations of its training;
             the rest, as T and the noise, had better be the same.
-        history: k, the plays that the model sees; None reads it off the file's notes, or off the
-            model's observation space.
         reward_scale: What the rewards in its observations are divided by; None reads it off the
             notes, and is 1 for a model that is no file.
         deterministic: Whether to play the model's likeliest action (or, DQN, the best-valued),
@@ -55,7 +53,6 @@ class SB3Agent(Agent):
         *,
         algo: str,
         model: Any = None,
-        history: int | None = None,
         reward_scale: float | None = None,
         deterministic: bool | None = None,
     ) -> None:
@@ -63,19 +60,16 @@ class SB3Agent(Agent):
         self._model, notes = resolve_model(algo, model, self.problem, environment_id(env))
         dim = self.problem.domain.shape[1]
         size = int(np.prod(self._model.observation_space.shape))
-        if history is None:
-            history = notes.get("history", max((size - 1) // (2 + dim), 1))
         scale = notes.get("reward_scale", 1.0) if reward_scale is None else reward_scale
         if deterministic is None:
             deterministic = notes.get("deterministic", True)
         self._deterministic = check_bool("deterministic", deterministic, "SB3Agent")
         if algo == "dqn" and not deterministic:
             reject("deterministic", "SB3Agent", "True for 'dqn'", deterministic)
-        self._history = History(history, dim, self.num_learners, scale)
+        self._history = History(max((size - 1) // (2 + dim), 1), dim, self.num_learners, scale)
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
             reject("model", "SB3Agent", rule, size)
-        self._observation = np.zeros((self.num_learners, 3 + dim), np.float32)
         self._rows = np.zeros((self.num_learners, size), np.float32)
         self._state: State | None = None
         self._planned: tuple[NDArray[Any], State | None] | None = None
@@ -85,16 +79,8 @@ class SB3Agent(Agent):
     def _restart(self, mask: Mask) -> None:
         if mask.all():
             self._planned = None
-        self._observation[mask], self._seen[mask] = 0.0, 0
-        self._fresh[mask] = True
-        self._rows[mask] = self._pushed(mask)[mask]
-
-    def _pushed(self, mask: Mask) -> NDArray[np.float32]:
-        """Push the observations of the learners in `mask`; the others' histories stay."""
-        kept = self._history.plays.copy()
-        rows = self._history.push(self._observation)
-        self._history.plays[~mask] = kept[~mask]
-        return rows
+        self._history.plays[mask] = self._rows[mask] = 0.0
+        self._seen[mask], self._fresh[mask] = 0, True
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         return self._plan(uniform)[0].astype(np.float32 if self.problem.continuous else np.int64)
@@ -127,5 +113,4 @@ class SB3Agent(Agent):
         shown = np.column_stack(
             [self._seen / self.problem.horizon, np.ones(len(rewards)), places, paid]
         )
-        self._observation[active] = shown[active]
-        self._rows[active] = self._pushed(active)[active]
+        self._rows[active] = self._history.push(shown[active].astype(np.float32), active)

@@ -16,9 +16,10 @@ import torch
 from wgp_agents.benchmark.experiment import run_seeds
 from wgp_agents.benchmark.files import write_arrays, write_csv, write_manifest
 from wgp_agents.benchmark.parallel import run_in_order
+from wgp_agents.benchmark.plots import label
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.benchmark.statistics import estimate, paired_difference
-from wgp_agents.registry import AGENTS, make
+from wgp_agents.registry import make
 from wgp_agents.sb3.model import PACKAGES, model_file, notes_of, shipped_model
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
@@ -167,7 +168,7 @@ def table(made: list[dict[str, Any]]) -> str:
     head = f"{'mean final regret':>20}{'median':>8}{'of random':>11}"
     lines = [f"{'':22}{'':26}{head}   minus WGP-UCB: {'known B_T':14}unknown B_T"]
     for row in made:
-        title = AGENTS[row["agent"]].title + (f" ({row['note']})" if row["note"] else "")
+        title = label(Rival(row["agent"], row["note"]).name)
         lines.append(
             f"{row['environment']:22}{title:26}"
             f"{row['mean_final_regret']:12.0f} ± {row['standard_error']:<5.1f}"
@@ -181,17 +182,22 @@ def table(made: list[dict[str, Any]]) -> str:
 
 
 def write_files(
-    regrets: Regrets, models_folder: Path | None, manifest: dict[str, Any], folder: Path
+    regrets: Regrets,
+    summary: list[dict[str, Any]],
+    models_folder: Path | None,
+    manifest: dict[str, Any],
+    folder: Path,
 ) -> None:
     """Write summary.csv, runs.csv, learning.csv, curves.npz and manifest.json.
 
     Args:
         regrets: What was played.
+        summary: Its rows.
         models_folder: Where the trained models are; None: those that the package brings.
         manifest: What to say of it; its "root_seed" gives the seeds.
         folder: Where the files go; it must exist.
     """
-    write_csv(folder / "summary.csv", rows(regrets))
+    write_csv(folder / "summary.csv", summary)
     episodes: list[dict[str, Any]] = []
     learning: list[dict[str, Any]] = []
     notes: dict[str, Any] = {}

@@ -26,7 +26,6 @@ __all__ = [
     "model_file",
     "notes_of",
     "resolve_model",
-    "save_model",
     "shipped_model",
 ]
 
@@ -38,16 +37,6 @@ ALGORITHMS = {
     "recurrent-ppo": sb3_contrib.RecurrentPPO,
 }
 PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")  # that models depend on
-NOT_KEPT = (  # what a training needs, but not the trained policy
-    "replay_buffer",
-    "rollout_buffer",
-    "ep_info_buffer",
-    "learning_rate",
-    "lr_schedule",
-    "_last_obs",
-    "_last_original_obs",
-    "_last_episode_starts",
-)
 
 
 def algorithm(name: str) -> Any:
@@ -144,20 +133,3 @@ def load_model(name: str, path: str | Path) -> tuple[Any, dict[str, Any]]:
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002
         torch.set_rng_state(own)
-
-
-def save_model(model: Any, path: Path, notes: dict[str, Any]) -> None:
-    """Write a model, without what only its training needs, and its notes beside it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parts = path.with_name(path.stem + ".part.zip"), path.with_name(path.stem + ".part.json")
-    optimizer = model.policy.optimizer
-    moments, optimizer.state = optimizer.state, type(optimizer.state)(dict)  # two thirds of a file
-    try:
-        parts[1].write_text(json.dumps(notes, indent=2), "utf-8")
-        model.save(parts[0], exclude=NOT_KEPT)
-        parts[0].replace(path)
-        parts[1].replace(notes_of(path))
-    finally:
-        optimizer.state = moments
-        for part in parts:
-            part.unlink(missing_ok=True)

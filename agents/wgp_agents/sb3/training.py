@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import time
 import tomllib
 from collections.abc import Callable
@@ -15,17 +17,17 @@ from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
 from wgp_agents.baselines import Random
-from wgp_agents.benchmark.files import versions, write_csv
+from wgp_agents.benchmark.files import versions, write_csv, write_whole
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3.agent import SB3Agent
 from wgp_agents.sb3.embedding import PlayEmbedding
-from wgp_agents.sb3.model import PACKAGES, algorithm, save_model
+from wgp_agents.sb3.model import PACKAGES, algorithm, notes_of
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_int, reject
 from wgp_gym.wrappers import VectorHistoryObservation
 
-__all__ = ["held_out_regret", "settings", "train"]
+__all__ = ["held_out_regret", "save_model", "settings", "train"]
 
 FIRST_TRAINING = 10**9  # seeds up to here are free for everybody's own runs
 HELD_OUT = 10**15  # the first of the seeds that no training sees
@@ -33,8 +35,18 @@ HELD_OUT_EPISODES = 100
 CHECKPOINTS = 20
 SHORTEST = 20_000  # steps between two of them: each plays 100 episodes
 NETWORK = ("net_arch", "lstm_hidden_size")
-READ = ("history", "reward_scale", "deterministic")  # by the agent, from the notes
-OWN = ("steps", "envs", "groups", "policy", "frequencies", *READ, *NETWORK)
+READ = ("reward_scale", "deterministic")  # by the agent, from the notes
+NOT_KEPT = (  # what a training needs, but not the trained policy
+    "replay_buffer",
+    "rollout_buffer",
+    "ep_info_buffer",
+    "learning_rate",
+    "lr_schedule",
+    "_last_obs",
+    "_last_original_obs",
+    "_last_episode_starts",
+)
+OWN = ("steps", "envs", "groups", "policy", "history", "frequencies", *READ, *NETWORK)
 
 
 def settings(algo: str) -> dict[str, Any]:
@@ -196,6 +208,20 @@ def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> An
         learning_rate=Linear(start),
         **given,
     )
+
+
+def save_model(model: Any, path: Path, notes: dict[str, Any]) -> None:
+    """Write a model, without what only its training needs, and its notes beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    optimizer, buffer = model.policy.optimizer, io.BytesIO()
+    moments, optimizer.state = optimizer.state, type(optimizer.state)(dict)  # two thirds of a file
+    try:
+        model.save(buffer, exclude=NOT_KEPT)
+    finally:
+        optimizer.state = moments
+    text = json.dumps(notes, indent=2)
+    write_whole(path, buffer.getvalue())
+    write_whole(notes_of(path), text.encode())
 
 
 class Linear:

@@ -11,7 +11,15 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_floats", "check_bool", "check_choice", "check_float", "check_int", "reject"]
+__all__ = [
+    "as_floats",
+    "check_bool",
+    "check_choice",
+    "check_float",
+    "check_int",
+    "check_names",
+    "reject",
+]
 
 
 def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:
@@ -122,6 +130,30 @@ def check_choice(name: str, value: Any, owner: str, options: Iterable[str]) -> s
     known = list(options)
     if value in known:
         return str(value)
+    rule = "one of " + ", ".join(map(repr, known)) + near_miss(value, known)
+    reject(name, owner, rule, value)
+
+
+def check_names(given: Iterable[str], owner: str, options: Iterable[str]) -> None:
+    """Check that every parameter that is given is one that there is.
+
+    Args:
+        given: The parameters' names.
+        owner: Whose parameters they are.
+        options: The names that there are.
+
+    Raises:
+        ValueError: If one is not; a near miss is answered with the name that was meant.
+    """
+    known = list(options)
+    for name in given:
+        if name not in known:
+            takes = "It takes " + (", ".join(map(repr, known)) or "none") + "."
+            hint = near_miss(name, known)
+            raise ValueError(f"{owner} has no parameter {name!r}{hint}. {takes}")
+
+
+def near_miss(value: object, known: list[str]) -> str:
+    """Return the question whether another option was meant, or nothing."""
     close = difflib.get_close_matches(str(value), known, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    reject(name, owner, "one of " + ", ".join(map(repr, known)) + hint, value)
+    return f" (did you mean {close[0]!r}?)" if close else ""

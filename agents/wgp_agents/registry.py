@@ -23,6 +23,7 @@ class AgentEntry:
         summary: One line that says what it is.
         preset: Parameters that it takes unless others are given.
         extra: The extra of the package that it needs, or "".
+        reference: Whether it reads the truth: a reference line, no competitor.
     """
 
     name: str
@@ -31,6 +32,7 @@ class AgentEntry:
     summary: str
     preset: tuple[tuple[str, Any], ...] = ()
     extra: str = ""
+    reference: bool = False
 
 
 _TABLE: tuple[tuple[Any, ...], ...] = (
@@ -61,7 +63,15 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
         "a network that starts untrained and learns within the episode",
     ),
     ("random", "wgp_agents.baselines:Random", "random", "plays uniformly at random"),
-    ("oracle", "wgp_agents.baselines:Oracle", "oracle", "plays the true optimum: a reference"),
+    (
+        "oracle",
+        "wgp_agents.baselines:Oracle",
+        "oracle",
+        "plays the true optimum: a reference",
+        (),
+        "",
+        True,
+    ),
 )
 AGENTS: dict[str, AgentEntry] = {row[0]: AgentEntry(*row) for row in _TABLE}
 

@@ -6,7 +6,7 @@ The kernel of a table without coordinates is the empirical covariance of its col
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -25,6 +25,16 @@ KERNELS = ("empirical", "se", "matern", "linear")
 STOCK_REWARDS = ("standardised_price", "price", "return")
 SAFE_EIGENVALUE = 1e-6  # below it, the norms of a table's rows explode
 DEFAULT_NUGGET = 0.01
+
+
+class TableParameters(TypedDict, total=False):
+    """The parameters that tasks made of tables share. See `TableTask`."""
+
+    nugget: float | None
+    horizon: int | None
+    noise_std: float
+    norm_bound: float | None
+    variation_budget: float | None
 
 
 class TableTask(Task):
@@ -114,7 +124,7 @@ def stock_task(
     prices: str = "dow29",
     reward: str = "standardised_price",
     kernel_days: int | None = None,
-    **parameters: Any,
+    **parameters: Unpack[TableParameters],
 ) -> TableTask:
     """Make the stock task of [Deng22] Section 7: which stock to hold today.
 
@@ -170,7 +180,7 @@ def table_task(
     kernel: str = "empirical",
     lengthscale: float = 0.2,
     nu: float = 2.5,
-    **parameters: Any,
+    **parameters: Unpack[TableParameters],
 ) -> TableTask:
     """Make a task of any table: at step t arm i pays the cell in row t and column i.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from wgp_gym.kernels import Array
 
-__all__ = ["versions", "write_arrays", "write_csv", "write_manifest", "write_whole"]
+__all__ = ["versions", "write_arrays", "write_csv", "write_json", "write_manifest", "write_whole"]
 
 PACKAGES = (
     "wgp-gym",
@@ -38,8 +38,12 @@ def versions(others: Sequence[str] = ()) -> dict[str, str]:
 
 def write_manifest(path: Path, content: dict[str, Any], others: Sequence[str] = ()) -> None:
     """Write what is to be said of results, and the versions."""
-    text = json.dumps(content | {"versions": versions(others)}, indent=2)
-    write_whole(path, text.encode())
+    write_json(path, content | {"versions": versions(others)})
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write what JSON can hold, for people and programs."""
+    write_whole(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]], columns: Sequence[str] | None = None) -> None:

@@ -1,18 +1,62 @@
-"""Pieces of work on several processes, in order, with a progress bar."""
+"""Pieces of work on several processes, of one machine or of a cluster, with a progress bar."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, NamedTuple, TypeVar, cast
 
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-__all__ = ["run_in_order"]
+from wgp_gym.validation import check_choice, check_int, reject
+
+__all__ = ["BACKENDS", "LostWorker", "Workers", "run_as_done", "run_in_order"]
+
+BACKENDS = ("loky", "dask", "ray")
+BLOCK = 4  # pieces for each process at once, where results cannot be had one by one
+
+LOST = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker")  # of loky and Dask
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+
+
+class LostWorker(RuntimeError):
+    """A process ended before it gave its result."""
+
+
+class Workers(NamedTuple):
+    """Where work is done.
+
+    Attributes:
+        jobs: Processes; 1 on "loky" runs everything in this one. On a cluster that stands at an
+            address: at least 1, of no effect.
+        backend: "loky": processes of this machine; "dask" or "ray": a cluster.
+        address: Where the cluster's scheduler is; empty starts one on this machine.
+    """
+
+    jobs: int
+    backend: str = "loky"
+    address: str = ""
+
+    def checked(self) -> Workers:
+        """Return these workers.
+
+        Raises:
+            ValueError: If a parameter is out of its range, or an address is of no use.
+            ModuleNotFoundError: If the cluster's package is not installed.
+        """
+        check_int("jobs", self.jobs, "the workers", 1)
+        check_choice("backend", self.backend, "the workers", BACKENDS)
+        if self.address and self.backend == "loky":
+            reject("address", "the workers", "empty for 'loky'", self.address)
+        if self.backend == "dask":
+            import distributed  # noqa: F401
+        if self.backend == "ray":
+            import ray  # noqa: F401
+        return self
 
 
 def run_in_order(
@@ -35,6 +79,66 @@ def run_in_order(
             calls = (delayed(with_one_thread)(function, piece) for piece in work)
             results = Parallel(return_as="generator")(calls)
         yield from tqdm(results, total=len(work), unit=unit, desc=title)
+
+
+def run_as_done(
+    function: Callable[[Piece], Result], work: Sequence[Piece], workers: Workers
+) -> Iterator[Result]:
+    """Yield what a function makes of each piece of work, whichever is done first.
+
+    Args:
+        function: What is done. A cluster's workers must be able to import it.
+        work: The pieces.
+        workers: Where; any place gives the same results.
+
+    Raises:
+        LostWorker: If a process was killed (on Dask: again and again).
+    """
+    if workers.backend == "loky" and workers.jobs == 1:
+        yield from map(function, work)
+        return
+    calls = [delayed(function)(piece) for piece in work]
+    with ExitStack() as stack:
+        if workers.backend == "ray":
+            jobs = start_ray(workers)
+            stack.enter_context(parallel_config("ray", n_jobs=jobs))
+            for start in range(0, len(calls), BLOCK * jobs):
+                yield from Parallel(batch_size=1)(calls[start : start + BLOCK * jobs])
+            return
+        if workers.backend == "dask":
+            stack.enter_context(dask_client(workers))
+            stack.enter_context(parallel_config("dask"))
+        else:
+            stack.enter_context(parallel_config("loky", n_jobs=workers.jobs))
+        try:
+            yield from Parallel(return_as="generator_unordered", batch_size=1)(calls)
+        except Exception as error:
+            if type(error).__name__ not in LOST:
+                raise
+            remedy = "It may have been short of memory: fewer jobs or a smaller batch need less"
+            raise LostWorker(f"A worker process ended in mid-work. {remedy}.") from error
+
+
+def dask_client(workers: Workers) -> AbstractContextManager[Any]:
+    """Return a client of the Dask cluster at the address, or of one started here."""
+    import distributed
+
+    client: Any = distributed.Client
+    if workers.address:
+        return cast(AbstractContextManager[Any], client(workers.address))
+    here = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
+    return cast(AbstractContextManager[Any], client(**here))
+
+
+def start_ray(workers: Workers) -> int:
+    """Join the Ray cluster at the address, or start one here; return its processors."""
+    import ray
+    from ray.util.joblib import register_ray
+
+    here = {"num_cpus": workers.jobs, "include_dashboard": False}
+    ray.init(**({"address": workers.address} if workers.address else here))
+    register_ray()
+    return int(ray.cluster_resources()["CPU"])
 
 
 def with_one_thread(function: Callable[[Piece], Result], piece: Piece) -> Result:

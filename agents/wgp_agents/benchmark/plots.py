@@ -1,70 +1,27 @@
-"""Pictures of results. Colours are Okabe and Ito's, with a grey and a wine red.
-
-Colour-blind readers tell them apart.
-"""
+"""Pictures of regret curves, and of trained policies beside learners."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.statistics import estimate
+from wgp_agents.benchmark.styles import STYLES, Style, base_style
 from wgp_agents.registry import AGENTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from wgp_agents.benchmark.experiment import Panel
-
-__all__ = ["STYLES", "comparison", "draw_curves", "figure1"]
-
-STYLES = {
-    "igp-ucb": ("#999999", "s", ":"),
-    "r-gp-ucb": ("#E69F00", "^", "-."),
-    "sw-gp-ucb": ("#009E73", "D", "--"),
-    "wgp-ucb": ("#0072B2", "o", "-"),
-    "wgp-ucb/unknown B_T": ("#0072B2", "d", "--"),
-    "random": ("#BBBBBB", "x", ":"),
-    "dqn": ("#CC79A7", "X", "-."),
-    "a2c": ("#56B4E9", "P", "--"),
-    "recurrent-ppo": ("#882255", "<", "-."),
-    "ppo": ("#D55E00", "s", "-"),
-    "neural-greedy": ("#000000", "v", "-"),
-    "oracle": ("#000000", "", ":"),
-}
-"""Colour, marker and line of an agent, everywhere; of "agent/note" where that has its own."""
+__all__ = ["comparison", "draw_curves", "label", "look"]
 
 ERROR_BARS = 9  # along each curve
 
 
-def figure1(curves: dict[Panel, dict[str, NDArray[np.float32]]], folder: Path) -> None:
-    """Draw the figure, as figure1.png and figure1.pdf.
-
-    Args:
-        curves: Cumulative regrets `(runs, T)` by panel, left to right, and agent.
-        folder: Where the files go.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
-    tuning = {"known": "tuned for the known $B_T$", "unknown": "tuned without knowing $B_T$"}
-    for axes, (panel, shown) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
-        draw_curves(axes, shown)
-        axes.set_title(f"{panel.title}\n({tuning[panel.setting.variation_budget]})", fontsize=11)
-        axes.set_xlabel(panel.step)
-    figure.axes[0].set_ylabel("cumulative regret (units of reward)")
-    runs = len(next(iter(shown.values())))
-    title = f"mean of {runs} runs, bars: one standard error"
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
-    for ending in ("png", "pdf"):
-        figure.savefig(folder / f"figure1.{ending}", dpi=200)
-
-
-def draw_curves(axes: Axes, curves: dict[str, NDArray[np.float32]]) -> None:
+def draw_curves(axes: Axes, curves: Mapping[str, NDArray[np.floating[Any]]]) -> None:
     """Draw mean regret against the step, with standard errors, one curve for each agent.
 
     Args:
@@ -73,7 +30,7 @@ def draw_curves(axes: Axes, curves: dict[str, NDArray[np.float32]]) -> None:
     """
     for place, (name, runs) in enumerate(curves.items()):
         mean, error = estimate(runs.astype(float))
-        colour, marker, line = look(name)
+        colour, marker, line, _ = look(name)
         steps = np.arange(1, len(mean) + 1)
         every = max(len(steps) // ERROR_BARS, 1)
         # Bars of different agents stand side by side, not on top of each other.
@@ -101,9 +58,9 @@ def label(name: str) -> str:
     return AGENTS[agent].title + (f" ({note})" if note else "")
 
 
-def look(name: str) -> tuple[str, str, str]:
+def look(name: str) -> Style:
     """Return the style of an agent, or of "agent/note"."""
-    return STYLES.get(name) or STYLES[name.partition("/")[0]]
+    return STYLES.get(name) or base_style(name.partition("/")[0])
 
 
 def tidy(axes: Axes) -> None:
@@ -159,7 +116,7 @@ def draw_learning(
 ) -> None:
     """Draw the final regret against the steps of training, and untrained agents' as levels."""
     for name, end in ends.items():
-        colour, marker, line = look(name)
+        colour, marker, line, _ = look(name)
         if name in learning:
             steps, share = learning[name]
             axes.plot(steps, share, color=colour, marker=marker, linestyle=line, markersize=4)

@@ -1,0 +1,195 @@
+"""The charts of a report, as data: what is drawn where is the page's business."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.benchmark.adaptation import smoothed
+from wgp_agents.benchmark.aggregate import probability_of_improvement
+from wgp_agents.benchmark.play import Arrays
+from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.statistics import estimate, share_of
+from wgp_agents.benchmark.summary import WINDOW, Summary, competitors, yardstick
+from wgp_agents.benchmark.sweeps import growth_charts, sensitivity_charts
+from wgp_gym.kernels import Array
+
+__all__ = ["charts"]
+
+POINTS = 200  # of a curve
+DOTS = 100  # runs shown one by one
+BAND = 1.96  # standard errors
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+MOST_COMPARED = 20  # agents in the map of all pairs
+
+Chart = dict[str, Any]
+
+
+def charts(results: Results, summary: Summary) -> list[Chart]:
+    """Return all charts, those of each task first."""
+    found = []
+    for i, task in enumerate(results.tasks):
+        found += task_charts(results, i, task)
+    found += [profile(results)]
+    if 2 < len(competitors(results)) <= MOST_COMPARED:
+        found.append(improvement_map(results, summary))
+    return found + sensitivity_charts(results) + growth_charts(results)
+
+
+def task_charts(results: Results, i: int, task: str) -> list[Chart]:
+    """Return the charts of a task; what is stored of each agent is read once."""
+    changes = results.changes(task)
+    shown = thinned(results.horizon(task))
+    first = int(results.runs(task)[0])
+    cumulative: list[Chart] = []
+    per_step: list[Chart] = []
+    boxes: list[Chart] = []
+    plays: list[Chart] = []
+    for j, label in enumerate(results.agents):
+        stored = results.read(task, label)
+        regret = stored["regret"].astype(float)
+        cumulative.append({"agent": j} | band(np.cumsum(regret, axis=1), shown))
+        per_step.append({"agent": j} | band(smoothed(regret, WINDOW), shown))
+        boxes.append(box(j, stored["final_regret"]))
+        plays += places(stored, j, shown)
+    common = {"task": i, "x_label": "step t", "marks": changes, "mark_label": "change"}
+    steps = (shown + 1).tolist()
+    curves = {"kind": "lines", "x": steps}
+    unit = "units of reward"
+    found: list[Chart] = [
+        {"id": f"regret-curves-{i}", "section": "Regret", "title": "Cumulative regret"}
+        | {"y_label": f"cumulative regret ({unit})", "series": cumulative}
+        | {"caption": "mean over the runs; bands: 1.96 standard errors on either side"},
+        {"id": f"per-step-{i}", "section": "Regret", "title": "Regret per step"}
+        | {"y_label": f"regret per step ({unit})", "series": per_step}
+        | {"caption": f"mean over the runs and the last {WINDOW} steps"},
+    ]
+    if plays:
+        found.append(
+            {"id": f"plays-{i}", "section": "Plays", "title": "What was played"}
+            | {"y_label": "arm, or place in [0, 1]", "series": plays}
+            | {"caption": f"in run {first}, against the true optimum"}
+        )
+    found = [curves | common | chart for chart in found]
+    spread = {"id": f"final-{i}", "section": "Regret", "kind": "boxes", "task": i, "boxes": boxes}
+    spread |= {"title": "Final regret of every run", "x_label": f"final regret ({unit})"}
+    spread |= {"caption": "boxes: quartiles; whiskers: 5 and 95 %; points: runs; diamond: mean"}
+    return [found[0], found[1], spread, *found[2:]]
+
+
+def thinned(horizon: int) -> NDArray[np.int64]:
+    """Return the columns of a curve that are shown, the first and the last among them."""
+    return np.unique(np.linspace(0, horizon - 1, min(horizon, POINTS)).round().astype(np.int64))
+
+
+def rounded(values: Array) -> list[float]:
+    """Return numbers with five digits."""
+    return [float(f"{value:.5g}") for value in values.tolist()]
+
+
+def band(runs: Array, shown: NDArray[np.int64]) -> Chart:
+    """Return a mean curve with its band, from `(runs, T)`."""
+    mean, error = estimate(runs[:, shown])
+    if len(runs) < 2:
+        return {"y": rounded(mean)}
+    low, high = mean - BAND * error, mean + BAND * error
+    return {"y": rounded(mean), "low": rounded(low), "high": rounded(high)}
+
+
+def box(agent: int, finals: Array) -> Chart:
+    """Return the distribution of an agent's final regrets."""
+    points = finals[thinned(len(finals))[:DOTS]] if len(finals) <= DOTS else finals[:DOTS]
+    quantiles = rounded(np.quantile(finals, QUANTILES))
+    return {
+        "agent": agent,
+        "quantiles": quantiles,
+        "mean": float(finals.mean()),
+        "points": rounded(points),
+    }
+
+
+def places(stored: Arrays, agent: int, shown: NDArray[np.int64]) -> list[Chart]:
+    """Return what an agent played in its first run; before the first agent's also the optimum.
+
+    None on a box of more than one dimension.
+    """
+    played, best = stored["action"][0], stored["optimal_action"][0]
+    if played.ndim > 1:
+        if played.shape[1] > 1:
+            return []
+        played, best = played[:, 0], best[:, 0]
+    found: list[Chart] = []
+    if agent == 0:
+        found.append({"agent": None, "label": "true optimum", "y": rounded(best[shown])})
+    dots = {"y": rounded(played[shown]), "markers": True, "line": False}
+    return [*found, {"agent": agent} | dots]
+
+
+def profile(results: Results) -> Chart:
+    """Return the performance profiles: the share of runs whose regret is at most tau of chance."""
+    units = {task: yardstick(results, task) for task in results.tasks}
+    shares = {
+        label: [share_of(results.final_regret(task, label), units[task]) for task in results.tasks]
+        for label in results.agents
+    }
+    largest = max(np.quantile(share, 0.99) for found in shares.values() for share in found)
+    tau = np.linspace(0.0, min(float(largest), 2.0), POINTS)
+    series = []
+    for j, label in enumerate(results.agents):
+        reached = [
+            np.searchsorted(np.sort(share), tau, "right") / len(share) for share in shares[label]
+        ]
+        series.append({"agent": j, "y": rounded(np.mean(reached, axis=0))})
+    of = "random play's mean" if results.random() else "the mean of all agents"
+    return {
+        "id": "profiles",
+        "section": "Across tasks",
+        "task": None,
+        "kind": "lines",
+        "title": "Performance profiles",
+        "caption": f"share of the runs with at most so much regret; 1 is {of}; higher is better",
+        "x_label": f"final regret, as a share of {of}",
+        "y_label": "share of the runs",
+        "marks": [],
+        "x": rounded(tau),
+        "series": series,
+    }
+
+
+def improvement_map(results: Results, summary: Summary) -> Chart:
+    """Return the map of how likely a run of one agent is better than one of another."""
+    del summary
+    labels = competitors(results)
+    finals = {
+        label: [results.final_regret(task, label) for task in results.tasks] for label in labels
+    }
+    values = [
+        [
+            None
+            if first == second
+            else round(
+                probability_of_improvement(finals[first], finals[second], resamples=2).value, 3
+            )
+            for second in labels
+        ]
+        for first in labels
+    ]
+    return {
+        "id": "improvement",
+        "section": "Across tasks",
+        "task": None,
+        "kind": "heatmap",
+        "title": "Probability of improvement",
+        "caption": "that a run of the row's agent has a lower regret than one of the column's, "
+        "in the same task; the mean over tasks",
+        "x_label": "than",
+        "y_label": "better",
+        "x": labels,
+        "y": labels,
+        "values": values,
+        "low_is_best": False,
+        "unit": "probability",
+        "agent": None,
+    }

@@ -1,0 +1,73 @@
+"""Figure 1 of [Deng22], drawn from the results of the experiment of that name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wgp_agents.benchmark.plots import draw_curves
+from wgp_agents.benchmark.results import Results
+from wgp_gym.kernels import Array
+
+__all__ = ["COMPETITORS", "PANELS", "Panel", "curves", "draw"]
+
+COMPETITORS = ("igp-ucb", "r-gp-ucb", "sw-gp-ucb", "wgp-ucb")
+TUNING = {"known": "tuned for the known $B_T$", "unknown": "tuned without knowing $B_T$"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of the figure.
+
+    Attributes:
+        task: The task's name in the experiment.
+        title: What stands above it.
+        variation_budget: "known" or "unknown": how the memories are tuned.
+        step: What one step is, for the axis.
+    """
+
+    task: str
+    title: str
+    variation_budget: str
+    step: str = "step t"
+
+
+PANELS = (
+    Panel("abrupt", "Abruptly changing", "known"),
+    Panel("slow", "Slowly varying", "known"),
+    Panel("stock", "Stock prices", "unknown", "trading day t"),
+)
+
+
+def curves(results: Results, panel: Panel) -> dict[str, Array]:
+    """Return the cumulative regrets `(runs, T)` of a panel, by the agent's name."""
+    shown = {}
+    for agent in results.experiment.agents:
+        tuned = agent.parameters.get("variation_budget", panel.variation_budget)
+        default = set(agent.parameters) <= {"variation_budget"}
+        if agent.name in COMPETITORS and tuned == panel.variation_budget and default:
+            shown[agent.name] = results.cumulative_regret(panel.task, agent.label)
+    return shown
+
+
+def draw(results: Results, folder: Path) -> None:
+    """Draw the figure, as figure1.png and figure1.pdf.
+
+    Args:
+        results: Those of benchmarks/figure1.toml.
+        folder: Where the files go.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
+        draw_curves(axes, curves(results, panel))
+        axes.set_title(f"{panel.title}\n({TUNING[panel.variation_budget]})", fontsize=11)
+        axes.set_xlabel(panel.step)
+    figure.axes[0].set_ylabel("cumulative regret (units of reward)")
+    runs = len(results.runs(PANELS[0].task))
+    title = f"mean of {runs} runs, bars: one standard error"
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
+    for ending in ("png", "pdf"):
+        figure.savefig(folder / f"figure1.{ending}", dpi=200)

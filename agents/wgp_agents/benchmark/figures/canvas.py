@@ -1,0 +1,125 @@
+"""What all pictures share: axes, which agents, and a legend that covers nothing."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wgp_agents.benchmark.experiment import AgentSpec
+from wgp_agents.benchmark.results import RANDOM, Results
+from wgp_gym.kernels import Array
+from wgp_gym.validation import reject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "GREY",
+    "Z",
+    "axes_for",
+    "chosen",
+    "competitors",
+    "is_wide",
+    "legend_below",
+    "mark_changes",
+    "tidy",
+    "wrapped",
+]
+
+GREY = "#666666"
+Z = 1.96  # standard errors on either side of a mean: 95 %
+WIDE = 30.0  # of a range's ends, beyond which an axis is logarithmic
+SMALL = 8.5  # points, of legends and notes
+LETTER = 0.56  # mean width of a letter, in its font size
+HANDLE = 7  # letters' room for a legend's line and gaps
+LONG = 38  # letters, after which a label goes on in a second line
+
+
+def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
+    """Return the axes given, or those of a new figure of a size in inches."""
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def chosen(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:
+    """Return the agents with the labels given, or all.
+
+    Raises:
+        ValueError: If there is no such agent, or none is asked for.
+    """
+    if agents is None:
+        return list(results.experiment.agents)
+    if isinstance(agents, str) or not agents:
+        reject("agents", owner, "a list of labels, at least one", agents)
+    return [results.agent(label) for label in agents]
+
+
+def competitors(agents: Sequence[AgentSpec]) -> list[AgentSpec]:
+    """Return the agents that set the scale: neither references nor random play, if others are."""
+    learners = [agent for agent in agents if not agent.reference and agent.name != RANDOM]
+    return learners or list(agents)
+
+
+def is_wide(values: Array) -> bool:
+    """Tell whether values are all positive and spread so far that logarithms show them better."""
+    return bool(np.min(values) > 0 and np.max(values) > WIDE * np.min(values))
+
+
+def tidy(ax: Axes, grid: str = "y") -> None:
+    """Draw no more of the axes than is needed; grid lines along "x", "y", "both" or "none"."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid != "none":
+        ax.grid(axis=grid, color="#DDDDDD", linewidth=0.6)  # type: ignore[arg-type]
+    ax.set_axisbelow(True)
+
+
+def mark_changes(ax: Axes, changes: Sequence[int]) -> None:
+    """Draw a dashed line at the start of each step that is the first to meet a new function."""
+    for change in changes:
+        label = "the function changes" if change == changes[0] else None
+        style: dict[str, Any] = {"color": GREY, "linestyle": (0, (4, 3)), "linewidth": 0.9}
+        ax.axvline(change, zorder=1, label=label, **style)
+
+
+def legend_below(ax: Axes, title: str = "", *, grow: bool) -> None:
+    """Put a legend below the axes, in as many columns as have room there.
+
+    Args:
+        ax: The axes, with artists that have labels.
+        title: What stands above the legend.
+        grow: Whether the figure is made higher by the legend's height, so that the axes keep
+            theirs.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    figure: Any = ax.figure.figure  # that of a subfigure is the one it is part of
+    labels = [wrapped(label) for label in labels]
+    longest = max(len(line) for label in labels for line in label.splitlines())
+    width, height = figure.get_size_inches()
+    letters = 72 * width * ax.get_position().width / 0.8 / (SMALL * LETTER)
+    columns = max(1, min(len(labels), int(letters / (longest + HANDLE))))
+    legend = ax.legend(
+        handles,
+        labels,
+        title=title or None,
+        ncols=columns,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        frameon=False,
+        fontsize=SMALL,
+        title_fontsize=SMALL,
+        handlelength=2.8,
+        columnspacing=1.4,
+    )
+    if grow:
+        figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
+
+
+def wrapped(label: str, width: int = LONG) -> str:
+    """Return a label in lines of at most so many letters, broken at spaces."""
+    return "\n".join(textwrap.wrap(label, width, break_long_words=False)) or label

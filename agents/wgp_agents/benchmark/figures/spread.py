@@ -1,0 +1,170 @@
+"""Pictures of how final regrets spread over runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wgp_agents.benchmark.experiment import AgentSpec
+from wgp_agents.benchmark.figures.canvas import (
+    SMALL,
+    Z,
+    axes_for,
+    chosen,
+    is_wide,
+    legend_below,
+    tidy,
+    wrapped,
+)
+from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.statistics import share_of
+from wgp_agents.benchmark.styles import styles
+from wgp_gym.kernels import Array
+from wgp_gym.validation import check_bool
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["final_regret", "performance_profile"]
+
+HALF = 0.27  # of a box's height, in the distance of two rows
+MOST_LABEL = 34  # letters of a line beside a row
+POINTS = 500  # of tau
+
+
+def final_regret(
+    results: Results, task: str, *, agents: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the regrets of whole runs: points, a box from quartile to quartile, median and mean.
+
+    The lowest mean stands at the top. The axis is logarithmic where the regrets span more than
+    a factor of 30. Reference agents, whose regret is 0, are drawn only when asked for.
+
+    Args:
+        results: The results.
+        task: The task's name.
+        agents: The labels of the agents to draw, by default all but references.
+        ax: Where to draw, by default in a new figure.
+
+    Raises:
+        ValueError: If there is no such task or agent.
+    """
+    players = drawn(results, agents, "final_regret")
+    found = {agent.label: results.final_regret(task, agent.label) for agent in players}
+    order = sorted(found, key=lambda label: float(found[label].mean()))
+    ax = axes_for(ax, 6.4, 1.2 + 0.34 * len(order))
+    looks = styles(results.experiment.agents)
+    for row, label in enumerate(order):
+        draw_row(ax, row, found[label], looks[label].colour)
+    ax.set_yticks(range(len(order)), [wrapped(label, MOST_LABEL) for label in order])
+    ax.tick_params(axis="y", length=0, labelsize=SMALL)
+    ax.set_ylim(len(order) - 0.5, -0.5)
+    ax.set(xlabel="final regret", title=results.task(task).name)
+    set_scale(ax, np.concatenate(list(found.values())))
+    tidy(ax, "x")
+    ax.spines["left"].set_visible(False)
+    return ax
+
+
+def draw_row(ax: Axes, row: int, values: Array, colour: str) -> None:
+    """Draw the spread of `(runs,)` in one row: points, quartiles, median and mean."""
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    shift = np.random.default_rng(0).uniform(-0.8 * HALF, 0.8 * HALF, len(values))
+    dots: dict[str, Any] = {"color": colour, "s": 9, "alpha": 0.35, "linewidths": 0}
+    ax.scatter(values, row + shift, zorder=2, **dots)
+    box: dict[str, Any] = {"facecolor": "none", "edgecolor": colour, "linewidth": 1.3}
+    ax.barh(row, high - low, 2 * HALF, left=low, zorder=3, **box)
+    ax.vlines(middle, row - HALF, row + HALF, color=colour, linewidth=2, zorder=3)
+    mean: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 5.5}
+    label = "mean" if row == 0 else None
+    ax.plot(values.mean(), row, "D", zorder=4, label=label, **mean)
+
+
+def performance_profile(
+    results: Results,
+    *,
+    bands: bool = False,
+    agents: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the share of runs with a regret of at most tau, the mean over tasks; higher is better.
+
+    Regrets are shares of random play's mean in their task; without random play, of the mean of
+    all learners there. tau is on a logarithmic axis where it spans more than a factor of 30.
+
+    Args:
+        results: The results.
+        bands: Whether to shade 1.96 standard errors on either side (95 %).
+        agents: The labels of the agents to draw, by default all but references.
+        ax: Where to draw, by default in a new figure.
+
+    Raises:
+        ValueError: If there is no such agent, or `bands` is neither True nor False.
+    """
+    players = drawn(results, agents, "performance_profile")
+    check_bool("bands", bands, "performance_profile")
+    axes = axes_for(ax)
+    shares = {agent.label: relative(results, agent.label) for agent in players}
+    pooled = np.concatenate([task for tasks in shares.values() for task in tasks])
+    wide = is_wide(pooled)
+    low, high = (float(pooled.min()) if wide else 0.0), 1.02 * float(pooled.max())
+    taus = np.geomspace(low, high, POINTS) if wide else np.linspace(low, high, POINTS)
+    looks = styles(results.experiment.agents)
+    for label in sorted(shares, key=lambda one: float(np.mean([t.mean() for t in shares[one]]))):
+        share, error = profile(shares[label], taus)
+        look = looks[label]
+        line: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "linewidth": 1.6}
+        axes.plot(taus, share, label=label, **line)
+        if bands:
+            ends = np.clip([share - Z * error, share + Z * error], 0, 1)
+            axes.fill_between(taus, *ends, color=look.colour, alpha=0.15, linewidth=0)
+    of = "the learners' mean" if results.random() is None else "random play's mean"
+    axes.set(xlabel=rf"$\tau$: regret as a share of {of}", ylabel=r"share of runs at most $\tau$")
+    axes.set_ylim(0, 1.02)
+    set_scale(axes, pooled)
+    axes.set_xlim(low, high)
+    tidy(axes)
+    legend_below(axes, grow=ax is None)
+    return axes
+
+
+def profile(shares: Sequence[Array], taus: Array) -> tuple[Array, Array]:
+    """Return the share of runs up to each tau, the mean over tasks, and its standard error."""
+    below = np.stack([np.searchsorted(np.sort(t), taus, "right") / len(t) for t in shares])
+    runs = np.array([[len(task)] for task in shares])
+    variance = (below * (1 - below) / runs).sum(axis=0) / len(shares) ** 2
+    return below.mean(axis=0), np.sqrt(variance)
+
+
+def relative(results: Results, label: str) -> list[Array]:
+    """Return an agent's final regrets as shares of what is usual there, `(runs,)` per task."""
+    usual = results.random()
+    learners = [agent.label for agent in results.experiment.agents if not agent.reference]
+    of = learners if usual is None else [usual]
+
+    def _usual(task: str) -> Array:
+        return np.concatenate([results.final_regret(task, one) for one in of])
+
+    return [share_of(results.final_regret(t, label), _usual(t)) for t in results.tasks]
+
+
+def drawn(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:
+    """Return the agents asked for, by default all that are no references (unless all are)."""
+    found = chosen(results, agents, owner)
+    learners = [agent for agent in found if not agent.reference]
+    return found if agents is not None else learners or found
+
+
+def set_scale(ax: Axes, values: Array) -> None:
+    """Make the horizontal axis fit the values: logarithmic where they are far apart."""
+    if not is_wide(values):
+        ax.set_xlim(left=0)
+        return
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())

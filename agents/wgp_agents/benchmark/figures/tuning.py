@@ -1,0 +1,141 @@
+"""Pictures of how regret depends on an agent's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wgp_agents.benchmark.declaration import DEFAULT
+from wgp_agents.benchmark.figures.canvas import (
+    GREY,
+    axes_for,
+    chosen,
+    is_wide,
+    legend_below,
+    tidy,
+)
+from wgp_agents.benchmark.figures.grid import (
+    is_log,
+    is_number,
+    narrowed,
+    ordered,
+    tick_at,
+)
+from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.statistics import mean_interval
+from wgp_agents.benchmark.styles import styles
+from wgp_gym.validation import check_choice, reject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["sensitivity"]
+
+
+def sensitivity(
+    results: Results,
+    task: str,
+    name: str,
+    parameters: str | Sequence[str],
+    *,
+    fixed: Mapping[str, Any] | None = None,
+    agents: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean final regret against one or two of an agent's parameters.
+
+    One: a line with bootstrap intervals (95 %), the agent's default as a level. Two: a map with
+    the means written into it and the lowest outlined.
+
+    Args:
+        results: The results.
+        task: The task's name.
+        name: The agent's name in the registry.
+        parameters: One or two parameters that the experiment lists several values of.
+        fixed: The values to take of other such parameters.
+        agents: The labels of the variants to take, all by default.
+        ax: Where to draw, by default in a new figure.
+
+    Raises:
+        ValueError: If there is no such task or agent, or a parameter is not one with several
+            values, or others with several values are not fixed.
+    """
+    asked = [parameters] if isinstance(parameters, str) else list(parameters)
+    if len(set(asked)) != len(asked) or len(asked) not in (1, 2):
+        reject("parameters", "sensitivity", "one or two different names", parameters)
+    players = chosen(results, agents, "sensitivity")
+    check_choice("name", name, "sensitivity", dict.fromkeys(agent.name for agent in players))
+    variants = [agent for agent in players if agent.name == name]
+    found = narrowed(variants, asked, fixed or {}, "parameters", "sensitivity")
+    finals = {
+        tuple(agent.varied[key] for key in asked): results.final_regret(task, agent.label)
+        for agent in found
+    }
+    title = f"{name} in {results.task(task).name}"
+    if fixed:
+        title += " (" + ", ".join(f"{key} = {value}" for key, value in fixed.items()) + ")"
+    if len(asked) == 2:
+        axes = axes_for(ax, 5.6, 4.2)
+        draw_map(axes, {key: float(values.mean()) for key, values in finals.items()}, asked)
+        title += "\nmean final regret, the lowest outlined"
+    else:
+        axes = axes_for(ax, 5.6, 3.8)
+        colour = styles(results.experiment.agents)[variants[0].label].colour
+        draw_line(axes, {key[0]: mean_interval(v) for key, v in finals.items()}, colour)
+        axes.set(xlabel=asked[0], ylabel="mean final regret")
+        legend_below(axes, grow=ax is None)
+    axes.set_title(title, fontsize=11)
+    return axes
+
+
+def draw_line(ax: Axes, found: Mapping[Any, Interval], colour: str) -> None:
+    """Draw intervals by the value of one parameter; words stand side by side."""
+    keys = [key for key in ordered(list(found)) if key != DEFAULT]
+    numeric = bool(keys) and all(map(is_number, keys))
+    x = keys if numeric else list(range(len(keys)))
+    means = np.array([found[key].value for key in keys])
+    ends = np.array([[found[key].low, found[key].high] for key in keys]).reshape(-1, 2).T
+    spread = np.abs(ends - means) if np.isfinite(ends).all() else None
+    line: dict[str, Any] = {"color": colour, "linestyle": "-" if numeric else "none"}
+    ax.errorbar(x, means, spread, marker="o", markersize=5, capsize=3, label="mean", **line)
+    if DEFAULT in found:
+        level = found[DEFAULT]
+        ax.axhline(level.value, color=GREY, linestyle="--", linewidth=1.2, label="default")
+        if np.isfinite(level.low):
+            ax.axhspan(level.low, level.high, color=GREY, alpha=0.12, linewidth=0)
+    if numeric:
+        if is_log(np.array(keys, float)):
+            ax.set_xscale("log")
+        tick_at(ax, keys)
+    else:
+        ax.set_xticks(x, [str(key) for key in keys])
+        ax.margins(x=0.2)
+    ax.set_ylim(bottom=0)
+    tidy(ax)
+
+
+def draw_map(ax: Axes, means: Mapping[tuple[Any, ...], float], names: Sequence[str]) -> None:
+    """Draw means by the values of two parameters, the first to the right, the second upwards."""
+    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.patches import Rectangle
+
+    columns, rows = (ordered(list(dict.fromkeys(key[i] for key in means))) for i in (0, 1))
+    table = np.array([[means.get((column, row), np.nan) for column in columns] for row in rows])
+    ends = (np.nanmin(table), np.nanmax(table))
+    norm = (LogNorm if is_wide(np.array(ends)) else Normalize)(*ends)
+    image = ax.imshow(table, cmap="cividis_r", norm=norm, origin="lower", aspect="auto")
+    for (row, column), value in np.ndenumerate(table):
+        if np.isfinite(value):
+            dark = np.dot(image.cmap(norm(value))[:3], (0.299, 0.587, 0.114)) < 0.5
+            text = f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+            ax.text(column, row, text, ha="center", va="center", color="w" if dark else "k")
+    row, column = np.unravel_index(np.nanargmin(table), table.shape)
+    frame: dict[str, Any] = {"fill": False, "edgecolor": "#D55E00", "linewidth": 2.5}
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, clip_on=False, zorder=3, **frame))
+    ax.set_xticks(range(len(columns)), [str(key) for key in columns])
+    ax.set_yticks(range(len(rows)), [str(key) for key in rows])
+    ax.set(xlabel=names[0], ylabel=names[1])
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)

@@ -1,0 +1,204 @@
+"""The folder of an experiment's results: units written whole, checked when they are read.
+
+A unit's file is an ordinary .npz archive of arrays. Its archive comment holds the format and the
+SHA-256 of all bytes before it, so that numpy reads it as any other and damage is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import tomli_w
+from filelock import FileLock, Timeout
+
+from wgp_agents.benchmark.experiment import Experiment, Unit
+from wgp_agents.benchmark.files import versions, write_json, write_whole
+from wgp_agents.benchmark.play import PER_RUN, PER_STEP, Arrays
+
+__all__ = ["FORMAT", "Damaged", "ResultsFolder"]
+
+FORMAT = "wgp-gym results 1"
+MANIFEST, LOCK = "manifest.json", ".lock"
+WORDS = {"title", "description", "source"}  # of an experiment, that move no number
+COMMENT = f"{FORMAT} sha256 "
+TAIL = len(COMMENT) + 64
+
+
+class Damaged(ValueError):
+    """A file that does not hold what it should."""
+
+
+class ResultsFolder:
+    """The results of one experiment.
+
+    Attributes:
+        path: The folder.
+        experiment: What is played.
+        manifest: What the folder says of itself: format, experiment, digests of the files that
+            parameters name, versions.
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.experiment = Experiment.from_dict(manifest["experiment"])
+
+    @classmethod
+    @contextmanager
+    def held(cls, path: Path, experiment: Experiment, *, extend: bool = False) -> Iterator[Self]:
+        """Hold a folder for this process, to write an experiment's results.
+
+        The system lets go of it when the process ends, however it ends.
+
+        Args:
+            path: The folder: empty (it is made if need be), or with results of this experiment.
+            experiment: What is to be played.
+            extend: Whether the experiment there may be a part of this one.
+
+        Raises:
+            ValueError: If it holds anything else, or another process holds it.
+            OSError: If it cannot be made.
+        """
+        others = {one.name for one in path.iterdir()} - {LOCK} if path.exists() else set()
+        if others and MANIFEST not in others:
+            remedy = "Choose an empty folder, or one that `wgp-gym run` has begun"
+            raise ValueError(f"{path} holds other files, as {min(others)}. {remedy}.")
+        path.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(path / LOCK, timeout=0):
+                yield cls._claimed(path, experiment, extend)
+        except Timeout:
+            rule = "Wait for it, or choose another folder"
+            raise ValueError(f"Another process is writing to {path}. {rule}.") from None
+
+    @classmethod
+    def _claimed(cls, path: Path, experiment: Experiment, extend: bool) -> Self:
+        found: dict[str, Any] = json.loads(json.dumps(describe(experiment)))
+        if (path / MANIFEST).exists():
+            there = cls.open(path)
+            difference = next(differing(there.manifest, found), None)
+            extends = experiment.extends(there.experiment)
+            if difference is None:
+                found["versions"] = there.manifest["versions"]
+            elif not (extend and extends):
+                remedy = "or add --extend to keep its runs and play what is new" if extends else ""
+                choice = ", ".join(filter(None, ["Choose another folder", remedy]))
+                raise ValueError(
+                    f"{path} holds results of another experiment. {difference}. {choice}."
+                )
+        write_json(path / MANIFEST, found)
+        write_whole(path / "experiment.toml", tomli_w.dumps(experiment.source).encode())
+        return cls(path, found)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a folder to read it.
+
+        Raises:
+            ValueError: If it holds no results, or those of another format.
+        """
+        manifest = path / MANIFEST
+        if not manifest.is_file():
+            raise ValueError(f"{path} holds no results of `wgp-gym run`: it has no {MANIFEST}.")
+        try:
+            found = json.loads(manifest.read_text("utf-8"))
+            if found["format"] != FORMAT:
+                raise Damaged(f"{manifest} is of the format {found['format']!r}, not {FORMAT!r}.")
+            return cls(path, found)
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, Damaged):
+                raise
+            raise Damaged(f"{manifest} is no manifest of `wgp-gym run`: {error!r}.") from error
+
+    def file(self, unit: Unit) -> Path:
+        """Return where a unit's results stand."""
+        what = digest(unit.identity, "environment", "kwargs")
+        task = f"{slug(unit.task.seed_name)}-{what}"
+        agent = f"{slug(unit.agent.name)}-{digest(unit.identity, 'agent', 'parameters')}"
+        return self.path / "units" / task / agent / f"{unit.runs.start:07d}.npz"
+
+    def write(self, unit: Unit, arrays: Arrays) -> None:
+        """Write a unit, whole or not at all."""
+        path = self.file(unit)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        identity = json.dumps(unit.identity, sort_keys=True).encode()
+        buffer = io.BytesIO()
+        given: dict[str, Any] = {**arrays, "identity": np.frombuffer(identity, np.uint8)}
+        np.savez(buffer, allow_pickle=False, **given)
+        archive = buffer.getvalue()[:-2]  # less the length of its comment, which is 0
+        comment = (COMMENT + hashlib.sha256(archive).hexdigest()).encode()
+        write_whole(path, archive + len(comment).to_bytes(2, "little") + comment)
+
+    def read(self, unit: Unit) -> Arrays:
+        """Read a unit.
+
+        Raises:
+            FileNotFoundError: If it was not played yet.
+            Damaged: If the file does not hold what was written for this very unit.
+        """
+        path = self.file(unit)
+        data = path.read_bytes()
+        archive, comment = data[: -TAIL - 2], data[-TAIL:].decode("latin-1")
+        if not comment.startswith(COMMENT):
+            raise Damaged(f"{path} is no whole file of the format {FORMAT!r}.")
+        if comment != COMMENT + hashlib.sha256(archive).hexdigest():
+            raise Damaged(f"{path} is damaged: its checksum does not fit.")
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+            arrays = dict(stored)
+        identity = json.loads(arrays.pop("identity").tobytes())
+        if identity != json.loads(json.dumps(unit.identity)):
+            raise Damaged(f"{path} holds the results of another unit: {identity}.")
+        if set(arrays) != {*PER_RUN, *PER_STEP}:
+            raise Damaged(f"{path} holds other arrays: {', '.join(sorted(arrays))}.")
+        return arrays
+
+
+def describe(experiment: Experiment) -> dict[str, Any]:
+    """Return the manifest of an experiment: all that its numbers follow from."""
+    specs = [task.kwargs for task in experiment.tasks]
+    specs += [agent.parameters for agent in experiment.agents]
+    named = {value for spec in specs for value in spec.values() if isinstance(value, str)}
+    files = {name: Path(name) for name in sorted(named) if Path(name).is_file()}
+    return {
+        "format": FORMAT,
+        "experiment": experiment.as_dict(),
+        "files": {n: hashlib.sha256(path.read_bytes()).hexdigest() for n, path in files.items()},
+        "versions": versions(),
+    }
+
+
+def differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """Yield in what two manifests differ that matters."""
+    for key in ("files", "experiment"):
+        for name in sorted({*old[key], *new[key]} - WORDS):
+            was, now = old[key].get(name), new[key].get(name)
+            if was != now:
+                yield f"Its {name} was {shortened(was)}, and is {shortened(now)} now"
+    was, now = old["versions"]["wgp-gym"], new["versions"]["wgp-gym"]
+    if was != now:
+        yield f"It was played by wgp-gym {was}, and this is {now}"
+
+
+def shortened(value: Any) -> str:
+    """Return a value for a message."""
+    text = json.dumps(value)
+    return text if len(text) < 80 else f"{text[:77]}..."
+
+
+def slug(text: str) -> str:
+    """Return a text for the name of a file."""
+    return re.sub(r"[^\w.=+-]+", "_", text)[:60]
+
+
+def digest(identity: dict[str, Any], *keys: str) -> str:
+    """Return eight digits that tell the parts of an identity from others."""
+    part = json.dumps([identity[key] for key in keys], sort_keys=True)
+    return hashlib.sha256(part.encode()).hexdigest()[:8]

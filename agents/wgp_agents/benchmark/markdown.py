@@ -1,0 +1,89 @@
+"""The tables of a report in Markdown, aligned so that a terminal shows them well too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wgp_agents.benchmark.files import write_whole
+from wgp_agents.benchmark.report import findings, interval
+from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.summary import Summary, competitors
+
+__all__ = ["fill_in", "markdown", "regret_table", "write_markdown"]
+
+
+def markdown(results: Results, summary: Summary) -> str:
+    """Return the tables with what follows from them."""
+    runs = sorted({len(results.runs(task)) for task in results.tasks})
+    shown = " or ".join(map(str, runs))
+    parts = [
+        f"Final regret, mean and 95 % bootstrap interval of {shown} runs (lower is better; the "
+        "lowest mean of each task in bold, references apart):",
+        regret_table(results, summary),
+        "\n".join(f"- {text}" for text in findings(results, summary)),
+        "Across tasks, as shares of "
+        + ("random play's mean regret" if results.random() else "all agents' mean regret")
+        + " (0: the oracle, 1: chance): interquartile mean, and the probability that a run is "
+        f"better than one of {summary.leader} in the same task:",
+        aggregate_table(summary),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def regret_table(results: Results, summary: Summary) -> str:
+    """Return the final regrets, a row for each agent and a column for each task."""
+    labels = competitors(results)
+    best = {task: summary.best(task, labels) for task in results.tasks if labels}
+    rows = [["agent", *results.tasks]]
+    for agent in results.agents:
+        cells = [interval(summary.row(task, agent), "mean") for task in results.tasks]
+        marked = [
+            f"**{cell}**" if best.get(task) == agent else cell
+            for task, cell in zip(results.tasks, cells, strict=True)
+        ]
+        rows.append([agent if agent in labels else f"{agent} (reference)", *marked])
+    return table(rows)
+
+
+def aggregate_table(summary: Summary) -> str:
+    """Return what holds across tasks, a row for each agent."""
+    head = ["agent", "interquartile mean"]
+    if summary.leader is not None:
+        head.append(f"better than {summary.leader}")
+    names = ("iqm", "beats_leader")[: len(head) - 1]
+    rows = [[row["agent"], *(interval(row, name) for name in names)] for row in summary.aggregate]
+    return table([head, *rows])
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells, the first of them the head."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)) + " |"
+        for row in cells
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in wide) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def write_markdown(results: Results, summary: Summary, path: Path) -> None:
+    """Write the tables to a file."""
+    title = f"# {results.experiment.title}\n\n"
+    write_whole(path, (title + markdown(results, summary)).encode())
+
+
+def fill_in(path: Path, name: str, text: str) -> None:
+    """Put a text between `<!-- NAME -->` and `<!-- /NAME -->` in a file, as a README's results.
+
+    Raises:
+        ValueError: If the file has no such marks.
+    """
+    before = path.read_text("utf-8")
+    first, last = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    if before.count(first) != 1 or last not in before.partition(first)[2]:
+        raise ValueError(f"{path} must have the lines {first.strip()!r} and {last!r}, once each.")
+    head, _, rest = before.partition(first)
+    tail = rest.partition(last)[2]
+    write_whole(path, f"{head}{first}\n{text.strip()}\n\n{last}{tail}".encode())

@@ -1,0 +1,78 @@
+"""The colours of the agents on light and on dark paper.
+
+An agent keeps its hue. Where its colour would vanish on the paper, it is mixed with black or with
+white until its contrast suffices for a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["agent_rules", "contrast", "readable"]
+
+Colour = tuple[float, float, float]
+
+PAPER_LIGHT = "#fdfdfc"
+PAPER_DARK = "#14171a"
+PLAIN = "#777777"
+# Yellow on white may stay lighter than a text: a line is wide, and darker it would turn olive.
+LEAST_LIGHT = 2.2
+LEAST_DARK = 4.0
+
+
+def agent_rules(agents: Sequence[dict[str, Any]]) -> str:
+    """Return style rules: `.a0 {color: ...}` and so on, for light and for dark paper."""
+    pairs = []
+    for agent in agents:
+        colour = str(agent.get("colour", ""))
+        if not re.fullmatch(r"#[0-9a-fA-F]{6}", colour):
+            colour = PLAIN
+        pairs.append(
+            (readable(colour, PAPER_LIGHT, LEAST_LIGHT), readable(colour, PAPER_DARK, LEAST_DARK))
+        )
+    plain = "\n".join(f".a{k}{{color:{light}}}" for k, (light, _) in enumerate(pairs))
+    both = "\n".join(f".a{k}{{color:light-dark({x},{y})}}" for k, (x, y) in enumerate(pairs))
+    return f"\n{plain}\n@supports (color: light-dark(#000, #fff)) {{\n{both}\n}}\n"
+
+
+def readable(colour: str, paper: str, least: float) -> str:
+    """Return `colour`, moved away from `paper` until the contrast is at least `least`.
+
+    Args:
+        colour: As "#rrggbb".
+        paper: The background, as "#rrggbb".
+        least: The contrast ratio wanted, in [1, 21).
+
+    Returns:
+        The first of 51 even mixtures with black (on light paper) or white (on dark paper) that
+        has the contrast, as "#rrggbb".
+    """
+    target = (0.0, 0.0, 0.0) if _luminance(_parse(paper)) > 0.18 else (1.0, 1.0, 1.0)
+    start = _parse(colour)
+    for step in range(51):
+        share = step / 50
+        mixed = tuple((1 - share) * a + share * b for a, b in zip(start, target, strict=True))
+        text = "#" + "".join(f"{round(255 * value):02x}" for value in mixed)
+        if contrast(text, paper) >= least:
+            return text
+    return text
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours "#rrggbb", in [1, 21] (WCAG 2.2)."""
+    low, high = sorted((_luminance(_parse(one)), _luminance(_parse(other))))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _parse(colour: str) -> Colour:
+    """Red, green and blue in [0, 1]."""
+    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue
+
+
+def _luminance(colour: Colour) -> float:
+    """The relative luminance of an sRGB colour, in [0, 1] (WCAG 2.2)."""
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,121 @@
+"""Before anything runs: does every agent fit every task, and how long will it take?"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from threadpoolctl import threadpool_limits
+
+from wgp_agents.benchmark.experiment import Experiment, Unit
+from wgp_agents.benchmark.play import prepare, seeds_of
+
+__all__ = ["Estimate", "check", "estimate", "plan"]
+
+MOST_FAULTS = 10  # that one message lists
+PROBE_STEPS = 20
+
+
+class Estimate(NamedTuple):
+    """How long one agent takes in one task.
+
+    Attributes:
+        task: The task's name.
+        agent: The agent's label.
+        units: The units of work.
+        seconds: Of computing on one core.
+    """
+
+    task: str
+    agent: str
+    units: int
+    seconds: float
+
+
+def check(experiment: Experiment) -> None:
+    """Make every agent in every task, and begin one episode.
+
+    Raises:
+        ValueError: With all that is wrong, if anything is.
+    """
+    faults = []
+    for task in experiment.tasks:
+        for agent in experiment.agents:
+            unit = Unit(task, agent, range(1), experiment.root_seed)
+            try:
+                env, player = prepare(unit, 1)
+            except (ValueError, TypeError, ModuleNotFoundError) as error:
+                faults.append(f"{agent.label} in {task.name}: {error}")
+                continue
+            seeds = seeds_of(unit)
+            try:
+                env.reset(seed=seeds[0])
+                player.reset(seeds[1])
+            except (ValueError, RuntimeError) as error:
+                faults.append(f"{agent.label} in {task.name}, first episode: {error}")
+    if faults:
+        more = len(faults) - MOST_FAULTS
+        shown = faults[:MOST_FAULTS] + ([f"... and {more} more"] if more > 0 else [])
+        raise ValueError("\n".join(["The experiment cannot be run:", *shown]))
+
+
+def estimate(experiment: Experiment) -> list[Estimate]:
+    """Measure the first steps of every agent in every task, and reckon from them.
+
+    The cost of a step does not grow with t.
+    """
+    found = []
+    for task in experiment.tasks:
+        for agent in experiment.agents:
+            units = list(experiment.cell(task, agent))
+            seconds = sum(len(unit.runs) for unit in units) / len(units[0].runs) * probe(units[0])
+            found.append(Estimate(task.name, agent.label, len(units), seconds))
+    return found
+
+
+def probe(unit: Unit) -> float:
+    """Return the seconds that a unit will take."""
+    started = time.perf_counter()
+    env, agent = prepare(unit, len(unit.runs))
+    of_env, of_agent = seeds_of(unit)
+    with threadpool_limits(limits=1):
+        observation, _ = env.reset(seed=of_env)
+        agent.reset(of_agent)
+        ready = time.perf_counter() - started
+        steps = min(PROBE_STEPS, agent.problem.horizon)
+        marks = []
+        for _ in range(steps):
+            action = agent.act(observation)
+            observation, reward, *_ = env.step(action)
+            agent.observe(action, reward)
+            marks.append(time.perf_counter())
+    # The first step may compile, or read what was compiled before.
+    each = (marks[-1] - marks[0]) / max(steps - 1, 1)
+    return ready + each * agent.problem.horizon
+
+
+def plan(experiment: Experiment, jobs: int) -> str:
+    """Return what an experiment will do and how long it will take, for people."""
+    rows = estimate(experiment)
+    wide = max(len(row.agent) for row in rows)
+    total = sum(row.seconds for row in rows)
+    units = sum(row.units for row in rows)
+    lines = [
+        f"{experiment.title}: {len(experiment.tasks)} tasks x {len(experiment.agents)} agents x "
+        f"{experiment.seeds} runs, in {units} units of up to {experiment.batch} runs"
+    ]
+    for task in experiment.tasks:
+        lines += ["", f"{task.name}: {task.id} {task.kwargs or ''}".rstrip()]
+        of_task = [row for row in rows if row.task == task.name]
+        lines += [f"  {row.agent:{wide}}  {readable(row.seconds):>10}" for row in of_task]
+    shared = f"on {jobs} processes about {readable(total / min(jobs, units))}"
+    return "\n".join([*lines, "", f"About {readable(total)} of computing, {shared}."])
+
+
+def readable(seconds: float) -> str:
+    """Return a duration for people."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,127 @@
+"""Playing one unit of work, wherever it is done."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import sys
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from wgp_agents.base import Agent
+from wgp_agents.benchmark.experiment import Unit, run_seeds
+from wgp_agents.benchmark.rollout import make_vector, rollout
+from wgp_agents.registry import agent_class, make
+from wgp_gym.problem import BanditProblem
+
+__all__ = ["PER_RUN", "PER_STEP", "Arrays", "Outcome", "attempt", "play", "prepare"]
+
+Arrays = dict[str, NDArray[Any]]
+
+PER_RUN = ("env_seed", "agent_seed", "norm_bound", "variation_budget", "final_regret")
+PER_STEP = ("regret", "action", "optimal_action", "changed")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What has become of a unit.
+
+    Attributes:
+        unit: The unit.
+        arrays: What was played, or None where it failed.
+        error: Why it failed, as a traceback; empty otherwise.
+        warnings: What was warned of.
+        seconds: How long it took.
+        peak_memory: The largest memory of the process that played it, up to then, in MiB.
+        worker: That process, as "host:number".
+    """
+
+    unit: Unit
+    arrays: Arrays | None
+    seconds: float
+    peak_memory: float
+    worker: str
+    error: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+def attempt(unit: Unit) -> Outcome:
+    """Play a unit; a failure is part of the outcome, so that it does not end the others."""
+    started = time.perf_counter()
+    arrays, error = None, ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            arrays = play(unit)
+        except Exception:
+            error = traceback.format_exc()
+    return Outcome(
+        unit,
+        arrays,
+        seconds=time.perf_counter() - started,
+        peak_memory=peak_memory(),
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+        error=error,
+        warnings=[f"{one.category.__name__}: {one.message}" for one in caught],
+    )
+
+
+def peak_memory() -> float:
+    """Return the largest memory of this process so far in MiB, NaN where none can tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.nan
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def play(unit: Unit) -> Arrays:
+    """Play the runs of a unit in one batch.
+
+    Returns:
+        Per run, `(k,)`: the names in `PER_RUN`. Per run and step, `(k, T)` (places in a box
+        `(k, T, d)`): the names in `PER_STEP`, the regret in single precision.
+    """
+    env, agent = prepare(unit, len(unit.runs))
+    of_env, of_agent = seeds_of(unit)
+    with threadpool_limits(limits=1):  # also torch's, which is loaded with its agents
+        played = rollout(agent, env, of_env, of_agent)
+    arrays: Arrays = {
+        "env_seed": np.array(of_env),
+        "agent_seed": np.array(of_agent),
+        "norm_bound": played.norm_bounds,
+        "variation_budget": played.variation_budgets,
+        "final_regret": played["cumulative_regret"][:, -1].astype(float),
+        "regret": played["regret"].astype(np.float32),
+        "changed": played["changed"],
+    }
+    for name in ("action", "optimal_action"):
+        arrays[name] = played[name].astype(smallest(agent.problem))
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def prepare(unit: Unit, learners: int) -> tuple[Any, Agent]:
+    """Return environment and agent of a unit, for so many learners."""
+    agent_class(unit.agent.name)  # what it imports may bring a pool of threads
+    env = make_vector(unit.task.id, learners, **unit.task.kwargs)
+    return env, make(unit.agent.name, env, **unit.agent.parameters)
+
+
+def seeds_of(unit: Unit) -> tuple[list[int], list[int]]:
+    """Return the seeds of the environment and of the agent, run by run."""
+    pairs = [run_seeds(unit.root_seed, unit.task.seed_name, run) for run in unit.runs]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def smallest(problem: BanditProblem) -> np.dtype[Any]:
+    """Return the smallest type that holds every action."""
+    return np.dtype(np.float32) if problem.continuous else np.min_scalar_type(len(problem.domain))

@@ -1,0 +1,222 @@
+"""Reading an experiment's folder: arrays with labels, a tidy table, the layout of rliable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
+from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.play import PER_RUN, PER_STEP, Arrays
+from wgp_agents.benchmark.statistics import share_of
+from wgp_gym.kernels import Array
+from wgp_gym.validation import check_choice
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["RANDOM", "Results", "load_results"]
+
+RANDOM = "random"
+MOST_CHANGES = 0.1  # of all steps: a function that changes more often drifts
+
+
+def load_results(path: str | Path, *, partial: bool = False) -> Results:
+    """Load what `wgp-gym run` has written.
+
+    Args:
+        path: The folder.
+        partial: Whether to take what is there of an experiment that is not finished: the
+            batches of runs that every agent has played, and the tasks that have one.
+
+    Raises:
+        ValueError: If the folder holds no results, a file is damaged, or units are missing and
+            `partial` is False, or nothing is complete.
+    """
+    folder = ResultsFolder.open(Path(path))
+    experiment = folder.experiment
+    complete: dict[str, list[range]] = {}
+    missing = []
+    for task in experiment.tasks:
+        lacking: set[range] = set()
+        for unit in (unit for agent in experiment.agents for unit in experiment.cell(task, agent)):
+            if not folder.file(unit).exists():
+                missing.append(folder.file(unit))
+                lacking.add(unit.runs)
+        batches = [unit.runs for unit in experiment.cell(task, experiment.agents[0])]
+        complete[task.name] = [runs for runs in batches if runs not in lacking]
+    if missing and not partial:
+        raise ValueError(
+            f"{len(missing)} units are missing, as {missing[0]}. Run the same command again to "
+            "play them, or load with partial=True."
+        )
+    complete = {task: batches for task, batches in complete.items() if batches}
+    if not complete:
+        raise ValueError(f"{path} holds no batch of runs that every agent has played yet.")
+    return Results(folder, complete)
+
+
+class Results:
+    """The results of an experiment, by the names of its tasks and the labels of its agents.
+
+    Run i of a task is the same episode for every agent.
+
+    Attributes:
+        folder: The folder.
+        experiment: What was played.
+        tasks: The tasks' names.
+        agents: The agents' labels.
+    """
+
+    def __init__(self, folder: ResultsFolder, complete: dict[str, list[range]]) -> None:
+        self.folder = folder
+        self.experiment = folder.experiment
+        self._complete = complete
+        self.tasks = list(complete)
+        self.agents = [agent.label for agent in self.experiment.agents]
+        self._per_run: dict[tuple[str, str], Arrays] = {}
+        self._horizons: dict[str, int] = {}
+
+    def task(self, name: str) -> TaskSpec:
+        """Return a task by its name.
+
+        Raises:
+            ValueError: If there is none.
+        """
+        check_choice("task", name, "the results", self.tasks)
+        return next(task for task in self.experiment.tasks if task.name == name)
+
+    def agent(self, label: str) -> AgentSpec:
+        """Return an agent by its label.
+
+        Raises:
+            ValueError: If there is none.
+        """
+        check_choice("agent", label, "the results", self.agents)
+        return next(agent for agent in self.experiment.agents if agent.label == label)
+
+    def runs(self, task: str) -> NDArray[np.int64]:
+        """Return the numbers of a task's runs, `(runs,)`."""
+        return np.concatenate([np.arange(part.start, part.stop) for part in self._complete[task]])
+
+    def horizon(self, task: str) -> int:
+        """Return a task's number of steps T."""
+        self.per_run(task, self.agents[0], PER_RUN[0])
+        return self._horizons[task]
+
+    def read(self, task: str, agent: str) -> Arrays:
+        """Read all that is stored of an agent in a task; it is not kept.
+
+        Returns:
+            The names in `PER_RUN`, `(runs,)`, and those in `PER_STEP`, `(runs, T)`: see
+            `wgp_agents.benchmark.play.play`.
+
+        Raises:
+            ValueError: If a file is damaged.
+        """
+        spec, player = self.task(task), self.agent(agent)
+        root = self.experiment.root_seed
+        parts = [
+            self.folder.read(Unit(spec, player, runs, root)) for runs in self._complete[spec.name]
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def steps(self, task: str, agent: str, name: str) -> NDArray[Any]:
+        """Return one of "regret", "action", "optimal_action", "changed", `(runs, T)`."""
+        check_choice("name", name, "Results.steps", PER_STEP)
+        return self.read(task, agent)[name]
+
+    def regret(self, task: str, agent: str) -> Array:
+        """Return the regret of each step, `(runs, T)`; step t stands in column t - 1."""
+        return self.steps(task, agent, "regret").astype(float)
+
+    def cumulative_regret(self, task: str, agent: str) -> Array:
+        """Return the regret up to each step, `(runs, T)`."""
+        return np.cumsum(self.regret(task, agent), axis=1)
+
+    def per_run(self, task: str, agent: str, name: str) -> NDArray[Any]:
+        """Return one of the names in `PER_RUN`, `(runs,)`; these are kept."""
+        check_choice("name", name, "Results.per_run", PER_RUN)
+        if (task, agent) not in self._per_run:
+            arrays = self.read(task, agent)
+            self._horizons[task] = arrays["regret"].shape[1]
+            self._per_run[task, agent] = {key: arrays[key] for key in PER_RUN}
+        return self._per_run[task, agent][name]
+
+    def final_regret(self, task: str, agent: str) -> Array:
+        """Return the regret of each whole run, `(runs,)`."""
+        return self.per_run(task, agent, "final_regret")
+
+    def random(self) -> str | None:
+        """Return the label of the agent that plays at random, None where there is none."""
+        found = [agent.label for agent in self.experiment.agents if agent.name == RANDOM]
+        return found[0] if found else None
+
+    def changes(self, task: str) -> list[int]:
+        """Return the steps, counted from 1, that are the first to meet a new function.
+
+        Only those that all runs share; none where the function drifts.
+        """
+        changed = np.all(self.steps(task, self.agents[0], "changed"), axis=0, keepdims=True)[0]
+        steps = np.flatnonzero(changed) + 1
+        return [] if len(steps) > MOST_CHANGES * len(changed) else steps.tolist()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one row for each run of each agent in each task."""
+        for task in map(self.task, self.tasks):
+            for agent in self.experiment.agents:
+                row: dict[str, Any] = {"task": task.name, "environment": task.id}
+                row |= {f"task.{key}": value for key, value in task.varied.items()}
+                row |= {"agent": agent.label, "name": agent.name}
+                row |= {f"agent.{key}": value for key, value in agent.varied.items()}
+                columns = [self.per_run(task.name, agent.label, name).tolist() for name in PER_RUN]
+                for run, *values in zip(self.runs(task.name).tolist(), *columns, strict=True):
+                    yield row | {"run": run} | dict(zip(PER_RUN, values, strict=True))
+
+    def frame(self) -> pandas.DataFrame:
+        """Return a tidy table: one row for each run of each agent in each task.
+
+        Raises:
+            ModuleNotFoundError: If pandas is not installed: the extra "tables" brings it.
+        """
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the tidy table as CSV."""
+        self.frame().to_csv(path, index=False)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the tidy table as Parquet."""
+        frame = self.frame()
+        mixed = [name for name in frame if frame[name].map(type).nunique() > 1]
+        frame[mixed] = frame[mixed].astype(str)  # a column of Parquet has one type
+        frame.to_parquet(path, index=False)
+
+    def to_rliable(self) -> dict[str, Array]:
+        """Return scores `(runs, tasks)` by agent, as the package rliable takes them.
+
+        Higher is better there: a score is 1 - regret / random play's mean regret, 1 for the
+        oracle and 0 for random play; without random play it is the regret, negative.
+
+        Raises:
+            ValueError: If the tasks have different numbers of runs.
+        """
+        if len({len(self.runs(task)) for task in self.tasks}) > 1:
+            raise ValueError("rliable takes as many runs of one task as of another.")
+
+        def _score(task: str, agent: str) -> Array:
+            final, chance = self.final_regret(task, agent), self.random()
+            return (
+                -final if chance is None else 1 - share_of(final, self.final_regret(task, chance))
+            )
+
+        return {
+            agent: np.stack([_score(task, agent) for task in self.tasks], axis=1)
+            for agent in self.agents
+        }

@@ -1,0 +1,137 @@
+"""Running an experiment: what was done before is kept, what is done is written at once."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tqdm import tqdm
+
+from wgp_agents.benchmark.experiment import Experiment, Unit
+from wgp_agents.benchmark.files import versions
+from wgp_agents.benchmark.folder import Damaged, ResultsFolder
+from wgp_agents.benchmark.parallel import Workers, run_as_done
+from wgp_agents.benchmark.play import Outcome, attempt
+
+__all__ = ["run"]
+
+LOG = logging.getLogger(__name__)
+TIMINGS = ("task", "agent", "first_run", "runs", "seconds", "peak_memory_mib", "worker")
+
+
+def run(
+    experiment: Experiment, path: Path, workers: Workers, *, extend: bool = False
+) -> list[Unit]:
+    """Play what an experiment's folder lacks.
+
+    Each unit is written as soon as it is done; whenever this ends before all are, a second call
+    goes on where it stopped, and the files come out as if it had not.
+
+    Args:
+        experiment: What is played.
+        path: The folder of its results.
+        workers: Where it is played; any place gives the same results.
+        extend: Whether the folder may hold a part of this experiment.
+
+    Returns:
+        The units that failed; the log says why.
+
+    Raises:
+        ValueError: If the folder holds anything else, or another process is writing to it.
+        OSError: If a file cannot be written; what was written before stays.
+        LostWorker: If a worker process was killed; likewise.
+    """
+    workers.checked()
+    with ResultsFolder.held(path, experiment, extend=extend) as folder, logged(path / "log.txt"):
+        units = experiment.units()
+        work = [unit for unit in units if not is_done(folder, unit)]
+        LOG.info("%s: %d units, %d to play, %s", experiment.title, len(units), len(work), workers)
+        changed = {n for n, v in versions().items() if folder.manifest["versions"].get(n) != v}
+        if changed and len(work) < len(units):
+            LOG.warning("other versions than those of the runs before: %s", ", ".join(changed))
+        runs = sum(len(unit.runs) for unit in units)
+        left = sum(len(unit.runs) for unit in work)
+        failed = []
+        try:
+            with tqdm(total=runs, initial=runs - left, unit="run", desc="playing") as bar:
+                for outcome in run_as_done(attempt, work, workers):
+                    if not record(folder, outcome):
+                        failed.append(outcome.unit)
+                    bar.update(len(outcome.unit.runs))
+        except BaseException as error:
+            LOG.info("ended early, by %r", error)
+            raise
+        LOG.info("done, %d of %d units failed", len(failed), len(work))
+    return failed
+
+
+def is_done(folder: ResultsFolder, unit: Unit) -> bool:
+    """Tell whether a unit's file is there and whole."""
+    try:
+        folder.read(unit)
+    except FileNotFoundError:
+        return False
+    except Damaged as error:
+        LOG.warning("%s It is played again.", error)
+        return False
+    return True
+
+
+def record(folder: ResultsFolder, outcome: Outcome) -> bool:
+    """Write what has become of a unit; tell whether it was played."""
+    unit = outcome.unit
+    what = f"{unit.agent.label} in {unit.task.name}, runs {unit.runs.start} to {unit.runs.stop - 1}"
+    for text in outcome.warnings:
+        LOG.warning("%s: %s", what, text)
+    if outcome.arrays is None:
+        LOG.error("%s failed:\n%s", what, outcome.error)
+        return False
+    folder.write(unit, outcome.arrays)
+    row = (
+        unit.task.name,
+        unit.agent.label,
+        unit.runs.start,
+        len(unit.runs),
+        f"{outcome.seconds:.4f}",
+        f"{outcome.peak_memory:.1f}",
+        outcome.worker,
+    )
+    with (folder.path / "timings.csv").open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if not file.tell():
+            writer.writerow(TIMINGS)
+        writer.writerow(row)
+    return True
+
+
+@contextmanager
+def logged(path: Path) -> Iterator[None]:
+    """Write what is logged meanwhile to the end of a file, and warnings to the terminal too."""
+    to_file, to_terminal = logging.FileHandler(path, encoding="utf-8"), BesideTheBar()
+    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    to_terminal.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    to_terminal.setLevel(logging.WARNING)
+    handlers: list[logging.Handler] = [to_file, to_terminal]
+    level, LOG.propagate = LOG.level, False
+    LOG.setLevel(logging.INFO)
+    try:
+        for handler in handlers:
+            LOG.addHandler(handler)
+        yield
+    finally:
+        for handler in handlers:
+            LOG.removeHandler(handler)
+            handler.close()
+        LOG.setLevel(level)
+        LOG.propagate = True
+
+
+class BesideTheBar(logging.Handler):
+    """Prints without breaking a progress bar."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        tqdm.write(self.format(record))

@@ -1,0 +1,111 @@
+"""How agents look, the same in every picture: colour, marker and line.
+
+Colours are Okabe and Ito's, with greys and a wine red; agents without a row of their own take
+theirs from Paul Tol's muted set. Colour-blind readers tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from wgp_agents.benchmark.experiment import AgentSpec
+from wgp_agents.registry import AGENTS
+
+__all__ = ["DASHES", "STYLES", "Style", "base_style", "styles"]
+
+DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 2.5"}
+"""Matplotlib's lines, and the `stroke-dasharray` that draws each in SVG."""
+
+
+class Style(NamedTuple):
+    """How one agent looks.
+
+    Attributes:
+        colour: As "#RRGGBB".
+        marker: Matplotlib's marker, "" for none.
+        line: Matplotlib's line, one of `DASHES`.
+        dash: The same line as a `stroke-dasharray` of SVG, "" where it is solid.
+    """
+
+    colour: str
+    marker: str
+    line: str
+    dash: str
+
+
+def style(colour: str, marker: str, line: str) -> Style:
+    """Return a style, with the line also as SVG has it."""
+    return Style(colour, marker, line, DASHES[line])
+
+
+STYLES = {
+    "igp-ucb": style("#999999", "s", ":"),
+    "r-gp-ucb": style("#E69F00", "^", "-."),
+    "sw-gp-ucb": style("#009E73", "D", "--"),
+    "wgp-ucb": style("#0072B2", "o", "-"),
+    "wgp-ucb/unknown B_T": style("#0072B2", "d", "--"),
+    "qff-wgp-ucb": style("#3B4CA8", "p", "-."),
+    "random": style("#BBBBBB", "x", ":"),
+    "dqn": style("#CC79A7", "X", "-."),
+    "a2c": style("#56B4E9", "P", "--"),
+    "recurrent-ppo": style("#882255", "<", "-."),
+    "ppo": style("#D55E00", "s", "-"),
+    "neural-greedy": style("#000000", "v", "-"),
+    "oracle": style("#000000", "", ":"),
+}
+"""The look of an agent, everywhere; of "agent/note" where that has its own."""
+
+CYCLE = ("#CC6677", "#332288", "#999933", "#117733", "#88CCEE", "#AA4499", "#44AA99", "#DDCC77")
+LINES = tuple(DASHES)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "d", "<", ">", "*", "h", "p")
+SHADES = (0.0, 0.35, 0.55, 0.7)  # how far towards white, or black, every four variants
+
+
+def base_style(name: str) -> Style:
+    """Return the look of an agent by its name in the registry.
+
+    One without a row in `STYLES` is known by its place among such agents in the registry, so
+    that it does not depend on what else is in a picture.
+    """
+    if name in STYLES:
+        return STYLES[name]
+    i = [other for other in AGENTS if other not in STYLES].index(name)
+    row = i // len(CYCLE)
+    return style(CYCLE[i % len(CYCLE)], MARKERS[i % len(MARKERS)], LINES[row % len(LINES)])
+
+
+def styles(agents: Sequence[AgentSpec]) -> dict[str, Style]:
+    """Return the look of each agent of an experiment, by label; no two look the same.
+
+    The first variant of an agent has its own look, the others its colour with other lines and
+    markers, and from the fifth on also lighter or darker.
+    """
+    taken: dict[str, Style] = {}
+    variants: dict[str, int] = {}
+    # First variants come first, so that no other agent's variant takes their look.
+    first = {agent.name: agent.label for agent in reversed(agents)}
+    for agent in sorted(agents, key=lambda one: first[one.name] != one.label):
+        k = variants.get(agent.name, 0)
+        while (look := variant(base_style(agent.name), k)) in taken.values():
+            k += 1
+        taken[agent.label] = look
+        variants[agent.name] = k + 1
+    return {agent.label: taken[agent.label] for agent in agents}
+
+
+def variant(base: Style, k: int) -> Style:
+    """Return the look of an agent's k-th variant; 0 is its own."""
+    if k == 0:
+        return base
+    line = LINES[(LINES.index(base.line) + k) % len(LINES)]
+    start = MARKERS.index(base.marker) if base.marker in MARKERS else -1
+    marker = MARKERS[(start + k) % len(MARKERS)]
+    return style(shaded(base.colour, SHADES[k // len(LINES) % len(SHADES)]), marker, line)
+
+
+def shaded(colour: str, share: float) -> str:
+    """Return a colour moved by a share towards white if it is dark, else towards black."""
+    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    goal = 255 if sum(parts) < 1.5 * 255 else 0
+    return "#" + "".join(f"{round(part + share * (goal - part)):02X}" for part in parts)

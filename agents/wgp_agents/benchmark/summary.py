@@ -1,0 +1,184 @@
+"""From results to rows: final regrets, paired comparisons, and what holds across tasks."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wgp_agents.benchmark.adaptation import adaptation_times
+from wgp_agents.benchmark.aggregate import interquartile_mean, probability_of_improvement
+from wgp_agents.benchmark.comparisons import Difference, paired_comparisons
+from wgp_agents.benchmark.files import write_csv
+from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.statistics import estimate, mean_interval, median_interval, share_of
+from wgp_gym.kernels import Array
+
+__all__ = [
+    "WINDOW",
+    "Summary",
+    "competitors",
+    "summarise",
+    "write_tables",
+    "yardstick",
+]
+
+Row = dict[str, Any]
+
+ADAPTED = 0.1  # of random play's regret per step: an agent below has adapted to a change
+WINDOW = 10  # steps over which regret per step is averaged
+
+
+class Summary(NamedTuple):
+    """All that is said of an experiment's results.
+
+    Attributes:
+        rows: One for each task and agent: see `summary_rows`.
+        differences: All pairs of competitors, by task.
+        aggregate: One row for each agent: see `aggregate_rows`.
+        leader: The competitor with the lowest regret over all tasks; None where all are
+            references.
+    """
+
+    rows: list[Row]
+    differences: dict[str, list[Difference]]
+    aggregate: list[Row]
+    leader: str | None
+
+    def row(self, task: str, agent: str) -> Row:
+        """Return the row of an agent in a task."""
+        return next(row for row in self.rows if (row["task"], row["agent"]) == (task, agent))
+
+    def best(self, task: str, labels: list[str]) -> str:
+        """Return which of these agents has the lowest mean in a task."""
+        return min(labels, key=lambda label: self.row(task, label)["mean"])
+
+
+def competitors(results: Results) -> list[str]:
+    """Return the labels of the agents that do not read the truth."""
+    return [agent.label for agent in results.experiment.agents if not agent.reference]
+
+
+def yardstick(results: Results, task: str) -> Array:
+    """Return the regrets that count as 1: random play's, or without it every competitor's.
+
+    Returns:
+        `(runs,)`, or `(agents * runs,)`.
+    """
+    chance = results.random()
+    labels = competitors(results) if chance is None else [chance]
+    return np.concatenate([results.final_regret(task, label) for label in labels])
+
+
+def leader(results: Results) -> str | None:
+    """Return the competitor with the lowest mean share of random play's regret over all tasks."""
+    shares = {
+        label: np.mean([shares_of(results, task, label).mean() for task in results.tasks])
+        for label in competitors(results)
+    }
+    return min(shares, key=lambda label: shares[label], default=None)
+
+
+def shares_of(results: Results, task: str, agent: str) -> Array:
+    """Return final regrets, 0 for the oracle and 1 for the mean of the yardstick, `(runs,)`."""
+    return share_of(results.final_regret(task, agent), yardstick(results, task))
+
+
+def adaptation_threshold(results: Results, task: str, changes: list[int]) -> Array | None:
+    """Return the regret per step below which an agent has adapted to each change, `(changes,)`.
+
+    It is a tenth of random play's mean regret per step from that change to the next. None
+    without changes or without random play.
+    """
+    chance = results.random()
+    if chance is None or not changes:
+        return None
+    level = results.regret(task, chance).mean(axis=0)
+    ends = [*changes[1:], len(level) + 1]
+    means = [level[c - 1 : end - 1].mean() for c, end in zip(changes, ends, strict=True)]
+    return ADAPTED * np.array(means)
+
+
+def summary_rows(results: Results) -> list[Row]:
+    """Return one row for each task and agent.
+
+    "adaptation" is the median over runs and changes of the steps until the regret per step,
+    averaged over ten steps, is below a tenth of random play's; infinite where it is not before
+    the next change in more than half of them; empty where there is nothing to adapt to.
+    """
+    rows = []
+    for task in results.tasks:
+        changes = results.changes(task)
+        threshold = adaptation_threshold(results, task, changes)
+        for agent in results.agents:
+            final = results.final_regret(task, agent)
+            mean, median = mean_interval(final), median_interval(final)
+            row = {"task": task, "agent": agent, "runs": len(final)}
+            row |= {"mean": mean.value, "mean_low": mean.low, "mean_high": mean.high}
+            row["standard_error"] = float(estimate(final).standard_error)
+            row |= {"median": median.value, "median_low": median.low, "median_high": median.high}
+            row["share_of_random"] = None
+            if results.random() is not None:
+                row["share_of_random"] = float(shares_of(results, task, agent).mean())
+            row["adaptation"] = None
+            if threshold is not None:
+                regret = results.regret(task, agent)
+                times = adaptation_times(regret, changes, threshold=threshold, window=WINDOW)
+                row["adaptation"] = float(np.median(times))
+            rows.append(row)
+    return rows
+
+
+def comparisons(results: Results, task: str) -> list[Difference]:
+    """Return the paired differences of all pairs of competitors, with simultaneous intervals."""
+    finals = {label: results.final_regret(task, label) for label in competitors(results)}
+    return paired_comparisons(finals) if len(finals) > 1 else []
+
+
+def aggregate_rows(results: Results) -> list[Row]:
+    """Return one row for each agent: its shares of random play's regret over all tasks.
+
+    "beats_leader" is the probability that one of its runs has a lower regret than one of the
+    leader's in the same task.
+    """
+    first = leader(results)
+
+    def _shares(label: str) -> list[Array]:
+        return [shares_of(results, task, label) for task in results.tasks]
+
+    rows = []
+    for label in results.agents:
+        shares = _shares(label)
+        middle = interquartile_mean(shares)
+        row: Row = {"agent": label, "tasks": len(shares)}
+        row |= {"iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high}
+        row["mean_share"] = float(np.mean([share.mean() for share in shares]))
+        if first is not None:
+            chance = probability_of_improvement(shares, _shares(first))
+            row |= {"beats_leader": chance.value}
+            row |= {"beats_leader_low": chance.low, "beats_leader_high": chance.high}
+        rows.append(row)
+    return rows
+
+
+def summarise(results: Results) -> Summary:
+    """Work out all statistics."""
+    differences = {task: comparisons(results, task) for task in results.tasks}
+    return Summary(summary_rows(results), differences, aggregate_rows(results), leader(results))
+
+
+def write_tables(results: Results, summary: Summary, folder: Path) -> None:
+    """Write summary.csv, comparisons.csv, aggregate.csv and runs.csv."""
+    write_csv(folder / "summary.csv", summary.rows)
+    pairs = [
+        {"task": task} | difference._asdict()
+        for task, found in summary.differences.items()
+        for difference in found
+    ]
+    write_csv(folder / "comparisons.csv", pairs, ("task", *Difference._fields))
+    write_csv(folder / "aggregate.csv", summary.aggregate)
+    rows = list(results.rows())
+    columns = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+    write_csv(folder / "runs.csv", rows, columns)

@@ -1,0 +1,193 @@
+"""What an experiment varies, and the charts of it: an agent's parameters, a task's kwargs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
+from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
+from wgp_agents.benchmark.summary import competitors
+
+__all__ = ["groups", "growth_charts", "sensitivity_charts"]
+
+WIDE = 20  # largest value over smallest, above which an axis is logarithmic
+
+Chart = dict[str, Any]
+Spec = AgentSpec | TaskSpec
+
+
+def sensitivity_charts(results: Results) -> list[Chart]:
+    """Return a chart for each task of how the final regret depends on the agents' parameters.
+
+    All agents' variants of one parameter share a chart; two parameters of one agent that vary
+    at once have a map.
+    """
+    specs = results.experiment.agents
+    parameters = sorted({name for spec in specs for name in numeric(specs, spec.name)})
+    found = []
+    for i, task in enumerate(results.tasks):
+        found += [line_chart(results, i, task, parameter) for parameter in parameters]
+        found += [
+            heat_map(results, i, task, name, *pair)
+            for name in dict.fromkeys(spec.name for spec in specs)
+            for pair in itertools.combinations(numeric(specs, name), 2)
+        ]
+    return [chart for chart in found if chart]
+
+
+def numeric(specs: Sequence[AgentSpec], name: str) -> list[str]:
+    """Return the parameters of an agent that take two or more different numbers."""
+    taken: dict[str, set[float]] = {}
+    for spec in specs:
+        for key, value in spec.varied.items():
+            if spec.name == name and is_number(value):
+                taken.setdefault(key, set()).add(float(value))
+    return [key for key, values in taken.items() if len(values) > 1]
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value can stand on an axis."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def groups(
+    specs: Sequence[Any], varied: str
+) -> Iterator[tuple[dict[str, Any], list[tuple[float, Any]]]]:
+    """Yield the specs that differ in one parameter alone, as (its value, spec), in its order.
+
+    Each group comes with the values of what else varies.
+    """
+    found: dict[str, tuple[dict[str, Any], list[tuple[float, Any]]]] = {}
+    for spec in specs:
+        if is_number(spec.varied.get(varied)):
+            rest = {key: value for key, value in spec.varied.items() if key != varied}
+            _, points = found.setdefault(repr(sorted(rest.items())), (rest, []))
+            points.append((float(spec.varied[varied]), spec))
+    for rest, points in found.values():
+        if len(points) > 1:
+            yield rest, sorted(points, key=lambda point: point[0])
+
+
+def words(values: dict[str, Any]) -> str:
+    """Return parameters for people."""
+    return ", ".join(f"{key}={value}" for key, value in values.items())
+
+
+def line_chart(results: Results, i: int, task: str, parameter: str) -> Chart | None:
+    """Return final regret against one parameter, a line for each agent and what else varies."""
+    series = []
+    largest = 1.0
+    for name in dict.fromkeys(spec.name for spec in results.experiment.agents):
+        specs = [spec for spec in results.experiment.agents if spec.name == name]
+        for rest, points in groups(specs, parameter):
+            means = [mean_interval(results.final_regret(task, spec.label)) for _, spec in points]
+            x = [value for value, _ in points]
+            largest = max(largest, x[-1] / x[0] if x[0] > 0 else 0.0)
+            title = specs[0].label.split(" ")[0]
+            text = " ".join(filter(None, [title, words(rest)]))
+            line: Chart = {"agent": None, "label": text}
+            line |= {"x": x, "y": [mean.value for mean in means], "markers": True}
+            line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
+            series.append(line)
+    if not series:
+        return None
+    return {
+        "id": f"sensitivity-{i}-{parameter}",
+        "section": "Sensitivity",
+        "task": i,
+        "kind": "lines",
+        "title": f"Final regret against {parameter}",
+        "caption": "mean and 95 % interval",
+        "x_label": parameter,
+        "y_label": "final regret (units of reward)",
+        "x_log": largest > WIDE,
+        "marks": [],
+        "series": series,
+    }
+
+
+def heat_map(
+    results: Results, i: int, task: str, name: str, across: str, along: str
+) -> Chart | None:
+    """Return the mean final regret over two parameters of an agent; None where others vary too."""
+    specs = [spec for spec in results.experiment.agents if spec.name == name]
+    means: dict[tuple[float, float], float] = {}
+    for spec in specs:
+        taken = [spec.varied[key] for key in (across, along) if is_number(spec.varied.get(key))]
+        if len(taken) < 2:
+            continue
+        place = float(taken[0]), float(taken[1])
+        if place in means:
+            return None
+        means[place] = float(results.final_regret(task, spec.label).mean())
+    x, y = (sorted({place[axis] for place in means}) for axis in (0, 1))
+    return {
+        "id": f"map-{i}-{name}-{across}-{along}",
+        "section": "Sensitivity",
+        "task": i,
+        "kind": "heatmap",
+        "title": f"{name}: {across} and {along}",
+        "caption": "mean final regret",
+        "x_label": across,
+        "y_label": along,
+        "x": [f"{value:g}" for value in x],
+        "y": [f"{value:g}" for value in y],
+        "values": [[means.get((a, b)) for a in x] for b in y],
+        "low_is_best": True,
+        "unit": "units of reward",
+        "agent": None,
+    }
+
+
+def growth_charts(results: Results) -> list[Chart]:
+    """Return a chart of the final regret against each number that the tasks of an entry vary."""
+    tasks = [results.task(name) for name in results.tasks]
+    found = []
+    for family in dict.fromkeys(task.seed_name for task in tasks):
+        specs = [task for task in tasks if task.seed_name == family]
+        for kwarg in dict.fromkeys(key for spec in specs for key in spec.varied):
+            for rest, points in groups(specs, kwarg):
+                found.append(growth_chart(results, family, kwarg, rest, points))
+    return found
+
+
+def growth_chart(
+    results: Results,
+    family: str,
+    kwarg: str,
+    rest: dict[str, Any],
+    points: list[tuple[float, TaskSpec]],
+) -> Chart:
+    """Return one such chart; both axes are logarithmic, and slopes stand beside the agents."""
+    x = [value for value, _ in points]
+    series = []
+    logarithmic = x[0] > 0
+    for label in competitors(results):
+        finals = [results.final_regret(task.name, label) for _, task in points]
+        means = [mean_interval(final) for final in finals]
+        line: dict[str, Any] = {"agent": results.agents.index(label), "x": x, "markers": True}
+        line |= {"y": [mean.value for mean in means]}
+        line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
+        if x[0] > 0:
+            slope = loglog_slope(np.array(x), finals)
+            line["note"] = f"slope {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})"
+        series.append(line)
+    return {
+        "id": f"growth-{family}-{kwarg}-{words(rest)}",
+        "section": "Growth",
+        "task": None,
+        "kind": "lines",
+        "title": " ".join(filter(None, [f"{family}: final regret against {kwarg}", words(rest)])),
+        "caption": "mean and 95 % interval; the slope is that of the logarithms, by least squares",
+        "x_label": kwarg,
+        "y_label": "final regret (units of reward)",
+        "x_log": logarithmic,
+        "y_log": logarithmic,
+        "marks": [],
+        "series": series,
+    }

@@ -1,0 +1,139 @@
+"""The commands that run an experiment and report on it; the paper's figure is one of them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from wgp_agents.cli.arguments import UNEXPECTED, refused
+
+__all__ = ["report", "reproduce", "run"]
+
+RESULTS = Path("results")
+FORMATS = ("html", "md", "figures")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run an experiment and report on it, or say what it would do; return the exit code."""
+    from wgp_agents.benchmark.declaration import declare, from_flags, read_declaration
+    from wgp_agents.benchmark.parallel import LostWorker, Workers
+    from wgp_agents.benchmark.plan import check, plan
+
+    try:
+        if options.experiment is None:
+            values = from_flags(options.env, options.agent)
+        elif options.env or options.agent:
+            raise ValueError("Give either an experiment's file or --env and --agent, not both.")
+        else:
+            values = read_declaration(options.experiment)
+        experiment = declare(overridden(values, options))
+        workers = Workers(options.jobs, options.backend, options.address).checked()
+        check(experiment)
+        if options.dry_run:
+            print(plan(experiment, options.jobs))
+            return 0
+        out = options.out or RESULTS / Path(options.experiment or "comparison").stem
+        failed = carry_out(experiment, out, workers, options.extend)
+        if not options.no_report:
+            write_report(out, FORMATS, partial=bool(failed))
+    except (ValueError, OSError, ImportError, LostWorker) as error:
+        return refused("run", error)
+    print(f"\nWritten to {out}. To read it in Python: load_results({str(out)!r})")
+    return ended(failed, out)
+
+
+def overridden(values: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return a declaration with the numbers that flags give in the place of its own."""
+    given = {name: getattr(options, name) for name in ("seeds", "root_seed", "horizon")}
+    values = values | {name: value for name, value in given.items() if value is not None}
+    entries = values.get("environment")
+    if options.horizon is not None and isinstance(entries, list):
+        # A file's own horizons, grids of them too, give way.
+        values["environment"] = [without_horizon(entry) for entry in entries]
+    return values
+
+
+def without_horizon(entry: Any) -> Any:
+    """Return an [[environment]] without a horizon of its own."""
+    kwargs = entry.get("kwargs") if isinstance(entry, dict) else None
+    if not isinstance(kwargs, dict):
+        return entry
+    return entry | {"kwargs": {key: kwargs[key] for key in kwargs if key != "horizon"}}
+
+
+def carry_out(experiment: Any, out: Path, workers: Any, extend: bool) -> list[Any]:
+    """Play what is missing; return the units that failed."""
+    from wgp_agents.benchmark.run import run as play
+
+    return play(experiment, out, workers, extend=extend)
+
+
+def ended(failed: list[Any], out: Path) -> int:
+    """Say whether units failed; return the exit code."""
+    if not failed:
+        return 0
+    print(f"{len(failed)} units failed: see {out / 'log.txt'}. The same command plays them again.")
+    return UNEXPECTED
+
+
+def write_report(out: Path, formats: tuple[str, ...], *, partial: bool) -> None:
+    """Write tables, page and figures of what a folder holds, and print the main table."""
+    from wgp_agents.benchmark import markdown
+    from wgp_agents.benchmark.report import findings, write_page
+    from wgp_agents.benchmark.results import load_results
+    from wgp_agents.benchmark.summary import summarise, write_tables
+
+    results = load_results(out, partial=partial)
+    summary = summarise(results)
+    write_tables(results, summary, out)
+    if "html" in formats:
+        write_page(results, summary, out / "report.html")
+    if "md" in formats:
+        markdown.write_markdown(results, summary, out / "report.md")
+    if "figures" in formats:
+        from wgp_agents.benchmark.figures import write_figures
+
+        write_figures(results, out / "figures")
+    print(f"\n{markdown.regret_table(results, summary)}\n")
+    for text in findings(results, summary):
+        print(text)
+
+
+def report(options: argparse.Namespace) -> int:
+    """Report on what a folder holds; return the exit code."""
+    from wgp_agents.benchmark import markdown
+    from wgp_agents.benchmark.results import load_results
+    from wgp_agents.benchmark.summary import summarise
+
+    try:
+        formats = tuple(options.format or FORMATS)
+        write_report(options.folder, formats, partial=options.partial)
+        if options.into is not None:
+            results = load_results(options.folder, partial=options.partial)
+            text = markdown.markdown(results, summarise(results))
+            markdown.fill_in(options.into, "results", text)
+    except (ValueError, OSError, ImportError) as error:
+        return refused("report", error)
+    print(f"\nWritten to {options.folder}.")
+    return 0
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """Play Figure 1, print its table, and write its files; return the exit code."""
+    from wgp_agents.benchmark import figure1
+    from wgp_agents.benchmark.declaration import declare, read_declaration
+    from wgp_agents.benchmark.parallel import LostWorker, Workers
+    from wgp_agents.benchmark.plan import check
+    from wgp_agents.benchmark.results import load_results
+
+    try:
+        experiment = declare(overridden(read_declaration("figure1"), options))
+        check(experiment)
+        failed = carry_out(experiment, options.out, Workers(options.jobs), options.extend)
+        write_report(options.out, ("html", "md"), partial=bool(failed))
+        figure1.draw(load_results(options.out, partial=bool(failed)), options.out)
+    except (ValueError, OSError, LostWorker) as error:
+        return refused("reproduce", error)
+    print(f"\nWritten to {options.out}: figure1.png, figure1.pdf, report.html and the tables.")
+    return ended(failed, options.out)

@@ -114,7 +114,10 @@ def line_chart(results: Results, i: int, task: str, parameter: str) -> Chart | N
 def heat_map(
     results: Results, i: int, task: str, name: str, across: str, along: str
 ) -> Chart | None:
-    """Return the mean final regret over two parameters of an agent; None where others vary too."""
+    """Return the mean final regret over two parameters of an agent.
+
+    None where they do not vary together, or others vary beside them.
+    """
     specs = [spec for spec in results.experiment.agents if spec.name == name]
     means: dict[tuple[float, float], float] = {}
     for spec in specs:
@@ -125,6 +128,8 @@ def heat_map(
         if place in means:
             return None
         means[place] = float(results.final_regret(task, spec.label).mean())
+    if not means:
+        return None
     x, y = (sorted({place[axis] for place in means}) for axis in (0, 1))
     return {
         "id": f"map-{i}-{name}-{across}-{along}",

@@ -10,32 +10,43 @@ import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.results import RANDOM, Results
+from wgp_agents.benchmark.styles import Style
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 __all__ = [
     "GREY",
+    "SMALL",
+    "TITLE",
     "Z",
     "axes_for",
     "chosen",
     "competitors",
     "is_wide",
     "legend_below",
+    "line_style",
     "mark_changes",
+    "plain_log",
     "tidy",
     "wrapped",
 ]
 
 GREY = "#666666"
 Z = 1.96  # standard errors on either side of a mean: 95 %
+MARKS = 7  # along each curve
 WIDE = 30.0  # of a range's ends, beyond which an axis is logarithmic
 SMALL = 8.5  # points, of legends and notes
 LETTER = 0.56  # mean width of a letter, in its font size
 HANDLE = 7  # letters' room for a legend's line and gaps
 LONG = 38  # letters, after which a label goes on in a second line
+SHORT = 20  # letters that a line of the legend has at least
+BELOW = 4.3  # from axes to legend, in its font size: room for ticks and their label
+FILLED = 0.8  # of a figure's width, by axes that are not laid out yet: the legend may be wider
+TITLE = 11  # points
 
 
 def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -79,6 +90,32 @@ def tidy(ax: Axes, grid: str = "y") -> None:
     ax.set_axisbelow(True)
 
 
+def plain_log(axis: Axis) -> None:
+    """Put plain numbers on a logarithmic axis: 100, 200, 500, 1000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def line_style(look: Style, place: float, points: int) -> dict[str, Any]:
+    """Return how matplotlib draws a curve of so many points, its first marker at a share `place`.
+
+    Markers of different curves then stand side by side, not on top of each other.
+    """
+    every = max(points // MARKS, 1)
+    first = min(int(every * (0.25 + 0.75 * place)), points - 1)
+    return {
+        "color": look.colour,
+        "linestyle": look.line,
+        "linewidth": 1.6,
+        "marker": look.marker,
+        "markersize": 4.5,
+        "markevery": (first, every),
+    }
+
+
 def mark_changes(ax: Axes, changes: Sequence[int]) -> None:
     """Draw a dashed line at the start of each step that is the first to meet a new function."""
     for change in changes:
@@ -98,10 +135,10 @@ def legend_below(ax: Axes, title: str = "", *, grow: bool) -> None:
     """
     handles, labels = ax.get_legend_handles_labels()
     figure: Any = ax.figure.figure  # that of a subfigure is the one it is part of
-    labels = [wrapped(label) for label in labels]
-    longest = max(len(line) for label in labels for line in label.splitlines())
     width, height = figure.get_size_inches()
-    letters = 72 * width * ax.get_position().width / 0.8 / (SMALL * LETTER)
+    letters = 72 * width * ax.get_position().width / FILLED / (SMALL * LETTER)
+    labels = [wrapped(label, max(int(letters / 2) - HANDLE, SHORT)) for label in labels]
+    longest = max(len(line) for label in labels for line in label.splitlines())
     columns = max(1, min(len(labels), int(letters / (longest + HANDLE))))
     legend = ax.legend(
         handles,
@@ -109,7 +146,8 @@ def legend_below(ax: Axes, title: str = "", *, grow: bool) -> None:
         title=title or None,
         ncols=columns,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.14),
+        bbox_to_anchor=(0.5, 0.0),
+        borderaxespad=BELOW,
         frameon=False,
         fontsize=SMALL,
         title_fontsize=SMALL,

@@ -13,11 +13,13 @@ from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.canvas import (
     GREY,
     SMALL,
+    TITLE,
     Z,
     axes_for,
     chosen,
     competitors,
     legend_below,
+    line_style,
     mark_changes,
     tidy,
 )
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plays", "regret_around_changes", "regret_curves"]
 
-MARKS = 7  # along each curve
 HEADROOM = 1.1  # above the highest band
 OPTIMUM = "#D55E00"
 
@@ -55,7 +56,8 @@ def regret_curves(
     """
     players, axes = chosen(results, agents, "regret_curves"), axes_for(ax)
     draw_means(axes, results, players, lambda label: results.cumulative_regret(task, label))
-    axes.set(xlabel="step t", ylabel="cumulative regret", title=results.task(task).name)
+    axes.set(xlabel="step t", ylabel="cumulative regret")
+    axes.set_title(results.task(task).name, fontsize=TITLE)
     legend_below(axes, grow=ax is None)
     return axes
 
@@ -88,7 +90,8 @@ def regret_around_changes(
     draw_means(axes, results, players, lambda label: smoothed(results.regret(task, label), window))
     mark_changes(axes, results.changes(task))
     unit = f"regret per step, mean of last {window}" if window > 1 else "regret per step"
-    axes.set(xlabel="step t", ylabel=unit, title=results.task(task).name)
+    axes.set(xlabel="step t", ylabel=unit)
+    axes.set_title(results.task(task).name, fontsize=TITLE)
     legend_below(axes, grow=ax is None)
     return axes
 
@@ -121,19 +124,7 @@ def draw_mean(ax: Axes, results: Results, agent: AgentSpec, found: Estimate, pla
         ax.plot(steps, found.mean, label=agent.label, zorder=2, **line)
         return
     look = styles(results.experiment.agents)[agent.label]
-    every = max(len(steps) // MARKS, 1)
-    ax.plot(
-        steps,
-        found.mean,
-        color=look.colour,
-        linestyle=look.line,
-        linewidth=1.6,
-        marker=look.marker,
-        markersize=4.5,
-        markevery=(min(int(every * (0.25 + 0.75 * place)), len(steps) - 1), every),
-        label=agent.label,
-        zorder=3,
-    )
+    ax.plot(steps, found.mean, label=agent.label, zorder=3, **line_style(look, place, len(steps)))
     if np.isfinite(found.standard_error).all():
         low = found.mean - Z * found.standard_error
         ax.fill_between(steps, low, upper(found), color=look.colour, alpha=0.15, linewidth=0)
@@ -147,13 +138,13 @@ def upper(found: Estimate) -> Array:
 def note_end(ax: Axes, mean: Array, top: float, label: str) -> None:
     """Write where a curve ends that leaves the axes at their top, beside where it leaves them."""
     leaves = int(np.argmax(mean > top)) + 1
-    early = leaves < 0.6 * len(mean)
+    early = leaves < 0.7 * len(mean)
     ax.annotate(
         f"{label} ends at {mean[-1]:,.3g}"
         if mean[-1] < 1000
         else f"{label} ends at {mean[-1]:,.0f}",
         (leaves, top),
-        xytext=(6 if early else -6, -3),
+        xytext=(6 if early else -24, -3),
         textcoords="offset points",
         ha="left" if early else "right",
         va="top",

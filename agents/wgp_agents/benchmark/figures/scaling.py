@@ -10,9 +10,11 @@ import numpy as np
 from wgp_agents.benchmark.bootstrap import Interval
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.canvas import (
+    TITLE,
     axes_for,
     chosen,
     legend_below,
+    plain_log,
     tidy,
 )
 from wgp_agents.benchmark.figures.grid import (
@@ -116,13 +118,14 @@ def draw_growth(
             label=f"{label}: {written(slopes[label])}",
         )
     ax.set(xscale="log", yscale="log", xlabel=kwarg, ylabel="mean final regret")
-    ax.set_title(f"{tasks[0].seed_name}: growth with {kwarg}", fontsize=11)
+    ax.set_title(f"{tasks[0].seed_name}: growth with {kwarg}", fontsize=TITLE)
     tick_at(ax, x.tolist())
+    plain_log(ax.yaxis)
     tidy(ax, "both")
 
 
 def written(slope: Interval) -> str:
-    """Return a slope with its interval."""
+    """Return a slope with its interval, in which no line breaks."""
     if not np.isfinite(slope.low):
         return f"{slope.value:.2f}"
-    return f"{slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
+    return f"{slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]".replace(" ", "\u00a0")

@@ -10,11 +10,14 @@ import numpy as np
 from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.figures.canvas import (
     SMALL,
+    TITLE,
     Z,
     axes_for,
     chosen,
     is_wide,
     legend_below,
+    line_style,
+    plain_log,
     tidy,
     wrapped,
 )
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["final_regret", "performance_profile"]
 
 HALF = 0.27  # of a box's height, in the distance of two rows
-MOST_LABEL = 34  # letters of a line beside a row
 POINTS = 500  # of tau
 
 
@@ -54,14 +56,17 @@ def final_regret(
     players = drawn(results, agents, "final_regret")
     found = {agent.label: results.final_regret(task, agent.label) for agent in players}
     order = sorted(found, key=lambda label: float(found[label].mean()))
-    ax = axes_for(ax, 6.4, 1.2 + 0.34 * len(order))
+    rows = [wrapped(label) for label in order]
+    lines = max(row.count("\n") + 1 for row in rows)
+    ax = axes_for(ax, 7.0, 1.0 + (0.2 + 0.14 * lines) * len(rows))
     looks = styles(results.experiment.agents)
     for row, label in enumerate(order):
         draw_row(ax, row, found[label], looks[label].colour)
-    ax.set_yticks(range(len(order)), [wrapped(label, MOST_LABEL) for label in order])
+    ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(axis="y", length=0, labelsize=SMALL)
     ax.set_ylim(len(order) - 0.5, -0.5)
-    ax.set(xlabel="final regret", title=results.task(task).name)
+    ax.set(xlabel="final regret (diamond: mean; box: quartiles and median)")
+    ax.set_title(results.task(task).name, fontsize=TITLE)
     set_scale(ax, np.concatenate(list(found.values())))
     tidy(ax, "x")
     ax.spines["left"].set_visible(False)
@@ -78,8 +83,7 @@ def draw_row(ax: Axes, row: int, values: Array, colour: str) -> None:
     ax.barh(row, high - low, 2 * HALF, left=low, zorder=3, **box)
     ax.vlines(middle, row - HALF, row + HALF, color=colour, linewidth=2, zorder=3)
     mean: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 5.5}
-    label = "mean" if row == 0 else None
-    ax.plot(values.mean(), row, "D", zorder=4, label=label, **mean)
+    ax.plot(values.mean(), row, "D", zorder=4, **mean)
 
 
 def performance_profile(
@@ -112,11 +116,11 @@ def performance_profile(
     low, high = (float(pooled.min()) if wide else 0.0), 1.02 * float(pooled.max())
     taus = np.geomspace(low, high, POINTS) if wide else np.linspace(low, high, POINTS)
     looks = styles(results.experiment.agents)
-    for label in sorted(shares, key=lambda one: float(np.mean([t.mean() for t in shares[one]]))):
+    order = sorted(shares, key=lambda label: float(np.mean([t.mean() for t in shares[label]])))
+    for place, label in enumerate(order):
         share, error = profile(shares[label], taus)
         look = looks[label]
-        line: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "linewidth": 1.6}
-        axes.plot(taus, share, label=label, **line)
+        axes.plot(taus, share, label=label, **line_style(look, place / len(order), POINTS))
         if bands:
             ends = np.clip([share - Z * error, share + Z * error], 0, 1)
             axes.fill_between(taus, *ends, color=look.colour, alpha=0.15, linewidth=0)
@@ -162,9 +166,5 @@ def set_scale(ax: Axes, values: Array) -> None:
     if not is_wide(values):
         ax.set_xlim(left=0)
         return
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    plain_log(ax.xaxis)

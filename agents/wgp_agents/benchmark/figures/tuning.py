@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wgp_agents.benchmark.bootstrap import Interval
 from wgp_agents.benchmark.declaration import DEFAULT
 from wgp_agents.benchmark.figures.canvas import (
     GREY,
+    TITLE,
     axes_for,
     chosen,
     is_wide,
@@ -26,6 +28,7 @@ from wgp_agents.benchmark.figures.grid import (
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import mean_interval
 from wgp_agents.benchmark.styles import styles
+from wgp_agents.registry import AGENTS
 from wgp_gym.validation import check_choice, reject
 
 if TYPE_CHECKING:
@@ -73,7 +76,7 @@ def sensitivity(
         tuple(agent.varied[key] for key in asked): results.final_regret(task, agent.label)
         for agent in found
     }
-    title = f"{name} in {results.task(task).name}"
+    title = f"{AGENTS[name].title} in {results.task(task).name}"
     if fixed:
         title += " (" + ", ".join(f"{key} = {value}" for key, value in fixed.items()) + ")"
     if len(asked) == 2:
@@ -85,8 +88,9 @@ def sensitivity(
         colour = styles(results.experiment.agents)[variants[0].label].colour
         draw_line(axes, {key[0]: mean_interval(v) for key, v in finals.items()}, colour)
         axes.set(xlabel=asked[0], ylabel="mean final regret")
-        legend_below(axes, grow=ax is None)
-    axes.set_title(title, fontsize=11)
+        if axes.get_legend_handles_labels()[0]:
+            legend_below(axes, grow=ax is None)
+    axes.set_title(title, fontsize=TITLE)
     return axes
 
 
@@ -99,10 +103,16 @@ def draw_line(ax: Axes, found: Mapping[Any, Interval], colour: str) -> None:
     ends = np.array([[found[key].low, found[key].high] for key in keys]).reshape(-1, 2).T
     spread = np.abs(ends - means) if np.isfinite(ends).all() else None
     line: dict[str, Any] = {"color": colour, "linestyle": "-" if numeric else "none"}
-    ax.errorbar(x, means, spread, marker="o", markersize=5, capsize=3, label="mean", **line)
+    ax.errorbar(x, means, spread, marker="o", markersize=5, capsize=3, label="_", **line)
     if DEFAULT in found:
         level = found[DEFAULT]
-        ax.axhline(level.value, color=GREY, linestyle="--", linewidth=1.2, label="default")
+        ax.axhline(
+            level.value,
+            color=GREY,
+            linestyle="--",
+            linewidth=1.2,
+            label="default, with its 95 % interval",
+        )
         if np.isfinite(level.low):
             ax.axhspan(level.low, level.high, color=GREY, alpha=0.12, linewidth=0)
     if numeric:

@@ -123,7 +123,7 @@
       return { ...s, x, shown, dash, index: new Map(x.map((at, k) => [at, k])) };
     });
     const banded = visible.length <= BANDED;
-    const values = chart.series.flatMap((s) => s.y.concat(
+    const values = visible.flatMap((s) => s.y.concat(
       banded && s.low && s.high ? s.low.concat(s.high) : []));
     return { visible, banded, values };
   }

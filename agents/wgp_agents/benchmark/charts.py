@@ -12,7 +12,7 @@ from wgp_agents.benchmark.aggregate import probability_of_improvement
 from wgp_agents.benchmark.play import Arrays
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import estimate, share_of
-from wgp_agents.benchmark.summary import WINDOW, Summary, competitors, yardstick
+from wgp_agents.benchmark.summary import WINDOW, competitors, yardstick
 from wgp_agents.benchmark.sweeps import growth_charts, sensitivity_charts
 from wgp_gym.kernels import Array
 
@@ -27,14 +27,14 @@ MOST_COMPARED = 20  # agents in the map of all pairs
 Chart = dict[str, Any]
 
 
-def charts(results: Results, summary: Summary) -> list[Chart]:
+def charts(results: Results) -> list[Chart]:
     """Return all charts, those of each task first."""
     found = []
     for i, task in enumerate(results.tasks):
         found += task_charts(results, i, task)
     found += [profile(results)]
     if 2 < len(competitors(results)) <= MOST_COMPARED:
-        found.append(improvement_map(results, summary))
+        found.append(improvement_map(results))
     return found + sensitivity_charts(results) + growth_charts(results)
 
 
@@ -158,9 +158,8 @@ def profile(results: Results) -> Chart:
     }
 
 
-def improvement_map(results: Results, summary: Summary) -> Chart:
+def improvement_map(results: Results) -> Chart:
     """Return the map of how likely a run of one agent is better than one of another."""
-    del summary
     labels = competitors(results)
     finals = {
         label: [results.final_regret(task, label) for task in results.tasks] for label in labels
@@ -170,7 +169,7 @@ def improvement_map(results: Results, summary: Summary) -> Chart:
             None
             if first == second
             else round(
-                probability_of_improvement(finals[first], finals[second], resamples=2).value, 3
+                probability_of_improvement(finals[first], finals[second], resamples=2).value, 2
             )
             for second in labels
         ]

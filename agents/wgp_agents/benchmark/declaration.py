@@ -20,6 +20,8 @@ __all__ = ["declare", "from_flags", "read_declaration", "shipped"]
 
 TOP = ("title", "description", "seeds", "root_seed", "horizon", "batch", "environment", "agent")
 DEFAULT = "default"  # a value in a list that leaves a parameter alone
+# What needs quotes in TOML: not the e of 1e-3, no truth value, nothing that has them.
+WORD = re.compile(r"(?<![\w.+'\"-])(?!(?:true|false|inf|nan)\b)[A-Za-z_][\w.^/-]*")
 HERE = Path(__file__).parent
 SHIPPED = (HERE / "shipped", HERE.parents[2] / "benchmarks")  # in a wheel, in a checkout
 
@@ -81,8 +83,7 @@ def split_flag(flag: str, text: str) -> tuple[str, Table]:
     """Return the name in a flag, and the parameters that follow it."""
     name, _, rest = text.partition(":")
     parameters: Table = {}
-    # Commas inside brackets belong to a value.
-    for part in re.split(r",(?![^\[]*\])", rest) if rest else ():
+    for part in split_commas(rest) if rest else ():
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             reject(flag, "wgp-gym run", "like NAME:key=value,key=value", text)
@@ -90,9 +91,21 @@ def split_flag(flag: str, text: str) -> tuple[str, Table]:
     return name, parameters
 
 
+def split_commas(text: str) -> list[str]:
+    """Return what stands between commas; those inside brackets belong to a value."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign == "[") - (sign == "]")
+        if sign == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
+
+
 def read_value(text: str) -> Any:
     """Return a TOML value; what is none is taken as a text."""
-    for form in (text, re.sub(r"[A-Za-z_][\w.^-]*", r'"\g<0>"', text)):
+    for form in (text, WORD.sub(r'"\g<0>"', text)):
         try:
             return tomllib.loads(f"value = {form}")["value"]
         except tomllib.TOMLDecodeError:
@@ -169,7 +182,7 @@ def line_up(entry: Table) -> Iterator[AgentSpec]:
             continue
         try:
             yield AgentSpec(label.format_map(chosen), name, made, varied)
-        except (KeyError, ValueError, IndexError, AttributeError):
+        except (KeyError, ValueError, IndexError, AttributeError, TypeError):
             rule = "a text, in which {parameter} stands for one that is given"
             reject("label", "an [[agent]]", rule, label)
 

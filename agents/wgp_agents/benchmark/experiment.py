@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -100,6 +101,8 @@ class Experiment:
         seeds: The runs of each agent in each task.
         root_seed: The seed that all others follow from.
         batch: Runs in one unit of work. It changes no number.
+        cuts: Numbers of runs that it had before it was extended: a unit ends there too, so that
+            what was played stays as it is.
         tasks: The environments.
         agents: The agents.
         source: The declaration that it was made from.
@@ -111,6 +114,7 @@ class Experiment:
     seeds: int = 100
     root_seed: int = 2022
     batch: int = BATCH
+    cuts: tuple[int, ...] = ()
     description: str = ""
     source: dict[str, Any] = field(default_factory=dict)
 
@@ -122,9 +126,10 @@ class Experiment:
 
     def cell(self, task: TaskSpec, agent: AgentSpec) -> Iterator[Unit]:
         """Yield the units of one agent in one task."""
-        for start in range(0, self.seeds, self.batch):
-            runs = range(start, min(start + self.batch, self.seeds))
-            yield Unit(task, agent, runs, self.root_seed)
+        inner = {*range(self.batch, self.seeds, self.batch), *self.cuts}
+        ends = sorted(end for end in {*inner, self.seeds} if end <= self.seeds)
+        for start, stop in itertools.pairwise([0, *ends]):
+            yield Unit(task, agent, range(start, stop), self.root_seed)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it in plain JSON values."""
@@ -135,10 +140,11 @@ class Experiment:
         """Return the experiment that `as_dict` has written down."""
         tasks = tuple(TaskSpec(**task) for task in values["tasks"])
         agents = tuple(AgentSpec(**agent) for agent in values["agents"])
-        return Experiment(**{**values, "tasks": tasks, "agents": agents})
+        cuts = tuple(values["cuts"])
+        return Experiment(**{**values, "tasks": tasks, "agents": agents, "cuts": cuts})
 
     def extends(self, other: Experiment) -> bool:
-        """Tell whether all runs of another experiment are among this one's.
+        """Tell whether all runs of another experiment are among this one's, in the same batches.
 
         Labels and what tasks are called may differ: they move no number.
         """
@@ -149,7 +155,8 @@ class Experiment:
             return [Unit(task, agent, runs, one.root_seed).identity for task, agent in pairs]
 
         own = _cells(self)
-        return self.seeds >= other.seeds and all(cell in own for cell in _cells(other))
+        wide = self.seeds >= other.seeds and self.batch == other.batch
+        return wide and all(cell in own for cell in _cells(other))
 
 
 def run_seeds(root_seed: int, name: str, run: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wgp_agents.benchmark.film_clip import record
-from wgp_agents.benchmark.film_panels import Stage
+from wgp_agents.benchmark.film_stage import DPI, Stage
 from wgp_gym.validation import check_choice, check_int
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["film"]
 
 ENDINGS = (".gif", ".mp4")
-DPI = 120
 BITRATE = 2_400  # kbit/s: flat colours stay clean
 
 
@@ -69,7 +68,7 @@ def film(
     stage = Stage(clip)
     path.parent.mkdir(parents=True, exist_ok=True)
     writer, setting = camera(path, fps, binary)
-    with setting, writer.saving(stage.figure, str(path), DPI):
+    with setting, writer.saving(stage.screen, str(path), DPI):
         for frame in range(len(clip.shown)):
             stage.show(frame)
             writer.grab_frame()

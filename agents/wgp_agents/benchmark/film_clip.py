@@ -19,7 +19,7 @@ from wgp_gym.validation import check_choice, check_int, reject
 __all__ = ["Clip", "record"]
 
 MARGIN = 0.06  # of the vertical range, above and below it
-BEYOND = 0.35  # of the range of truth, means and rewards, by which bands may extend the axis
+BEYOND = 0.2  # of the range of truth, means and rewards, by which bands may extend the axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,18 +88,10 @@ def record(
         ValueError: If the agent has no posterior, the arms have too many coordinates, or a
             parameter is out of its range.
     """
-    check_choice("environment", environment, "film", [entry.id for entry in ENVIRONMENTS])
-    check_choice("agent", agent, "film", AGENTS)
-    env = gymnasium.make(environment, **kwargs)
+    env, player, observation = start(environment, agent, seed, kwargs, parameters)
     inner: Any = env.unwrapped
     task = inner.task
-    checked_shape(environment, task.domain)
     steps = task.horizon if steps is None else check_int("steps", steps, "film", 1, task.horizon)
-    observation, _ = env.reset(seed=seed)
-    player: Any = make(agent, env, **parameters)
-    if not hasattr(player, "confidence_interval"):
-        reject("agent", "film", "the name of an agent with a posterior, as 'wgp-ucb'", agent)
-    player.reset(seed)
     shown = np.unique(np.append(np.arange(0, steps, every), steps - 1))
     kept: dict[str, list[Any]] = {name: [] for name in ("mean", "low", "high", "truth", "best")}
     played, paid, regret, changes = [], [], [], []
@@ -129,6 +121,31 @@ def record(
         changes=changes if len(changes) <= MOST_CHANGES * steps else [],
         **{name: np.array(values) for name, values in kept.items()},
     )
+
+
+def start(
+    environment: str,
+    agent: str,
+    seed: int,
+    kwargs: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+) -> tuple[Any, Any, Any]:
+    """Return environment and agent at the start of an episode, and its first observation.
+
+    Raises:
+        ValueError: If the agent has no posterior, the arms have too many coordinates, or a
+            parameter is out of its range.
+    """
+    check_choice("environment", environment, "film", [entry.id for entry in ENVIRONMENTS])
+    check_choice("agent", agent, "film", AGENTS)
+    env: Any = gymnasium.make(environment, **kwargs)
+    checked_shape(environment, env.unwrapped.task.domain)
+    observation, _ = env.reset(seed=seed)
+    player: Any = make(agent, env, **parameters)
+    if not hasattr(player, "confidence_interval"):
+        reject("agent", "film", "the name of an agent with a posterior, as 'wgp-ucb'", agent)
+    player.reset(seed)
+    return env, player, observation
 
 
 def checked_shape(environment: str, domain: Any) -> None:

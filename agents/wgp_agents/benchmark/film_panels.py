@@ -1,4 +1,4 @@
-"""The panels of a film's frames, drawn once and moved from frame to frame."""
+"""The panels of a film's frames, which move from frame to frame."""
 
 from __future__ import annotations
 
@@ -9,50 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wgp_agents.benchmark.film_clip import Clip
-from wgp_gym.kernels import Array
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["Stage"]
+__all__ = ["Arms", "Line", "Map", "Panel", "Strip"]
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"  # Okabe and Ito's
 RECENT = 30  # plays after which a dot has faded
 FAINTEST = 0.08
-SIZE = (8.0, 5.0)  # inches: 960 x 600 pixels, both even as MP4 wants them
+SHADES = 48  # of a map: a GIF has 256 colours, and the marks need some
+MAP_TITLES = ("posterior mean (\u2716 the play)", "truth $f_t$ (\u2605 its optimum)")
 NOTE = 9.5  # points, of legends
-
-
-class Stage:
-    """The figure of a film; `show` makes it show a frame.
-
-    Args:
-        clip: The episode.
-    """
-
-    def __init__(self, clip: Clip) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-        self.clip = clip
-        self.figure = Figure(figsize=SIZE, layout="constrained")
-        FigureCanvasAgg(self.figure)
-        columns = clip.domain.shape[1]
-        grid = self.figure.add_gridspec(2, columns, height_ratios=[3.6, 1])
-        above = [self.figure.add_subplot(grid[0, column]) for column in range(columns)]
-        kind = Map if columns == 2 else Arms if clip.names else Line
-        self.panels = [kind(clip, above), Strip(clip, [self.figure.add_subplot(grid[1, :])])]
-        self.figure.suptitle(clip.title, x=0.02, ha="left", fontsize=13)
-        self._step = self.figure.text(0.985, 0.985, "", ha="right", va="top", fontsize=13)
-        self.show(0)
-        self.figure.draw_without_rendering()  # lays the panels out, for all frames alike
-        self.figure.set_layout_engine("none")
-
-    def show(self, frame: int) -> None:
-        """Move everything to a frame."""
-        self._step.set_text(f"step {self.clip.shown[frame] + 1}")
-        for panel in self.panels:
-            panel.show(frame)
 
 
 class Panel(ABC):
@@ -65,11 +34,11 @@ class Panel(ABC):
 
     def __init__(self, clip: Clip, axes: Sequence[Axes]) -> None:
         self.clip = clip
-        self.draw(axes)
+        self.moving: list[Artist] = self.draw(axes)
 
     @abstractmethod
-    def draw(self, axes: Sequence[Axes]) -> None:
-        """Draw what the frames share, and make what moves."""
+    def draw(self, axes: Sequence[Axes]) -> list[Artist]:
+        """Draw what the frames share, and return what moves."""
 
     @abstractmethod
     def show(self, frame: int) -> None:
@@ -79,7 +48,7 @@ class Panel(ABC):
 class Line(Panel):
     """Mean, band and truth over the one coordinate of the arms."""
 
-    def draw(self, axes: Sequence[Axes]) -> None:
+    def draw(self, axes: Sequence[Axes]) -> list[Artist]:
         """Draw the curves' first state."""
         (ax,) = axes
         self.x = self.clip.places
@@ -91,6 +60,7 @@ class Line(Panel):
         frame_of_rewards(ax, self.clip)
         ax.set_xlabel("x")
         ax.set_xlim(self.x.min(), self.x.max())
+        return [self.band, self.mean, self.truth, *self.marks.moving]
 
     def show(self, frame: int) -> None:
         """Move the curves and the plays."""
@@ -105,14 +75,15 @@ class Line(Panel):
 class Arms(Panel):
     """Mean, interval and truth of arms that have names, side by side."""
 
-    def draw(self, axes: Sequence[Axes]) -> None:
+    def draw(self, axes: Sequence[Axes]) -> list[Artist]:
         """Draw the arms' first state."""
         (ax,) = axes
         self.x = self.clip.places
+        width = min(9, 240 / len(self.x))
         wide: dict[str, Any] = {
             "color": BLUE,
             "alpha": 0.22,
-            "linewidth": min(9, 240 / len(self.x)),
+            "linewidth": width,
         }
         self.bars = ax.vlines(self.x, self.x, self.x + 1, label="confidence interval", **wide)
         dots: dict[str, Any] = {"linestyle": "none", "zorder": 3}
@@ -133,6 +104,7 @@ class Arms(Panel):
         frame_of_rewards(ax, self.clip)
         ax.set_xticks(self.x, self.clip.names or [], rotation=90, fontsize=7.5)
         ax.set_xlim(-0.7, len(self.x) - 0.3)
+        return [self.bars, self.mean, self.truth, *self.marks.moving]
 
     def show(self, frame: int) -> None:
         """Move the arms and the plays."""
@@ -159,6 +131,7 @@ class Marks:
         (self.last,) = ax.plot([0], [0], "o", label="reward", zorder=6, **now)
         star: dict[str, Any] = {"color": ORANGE, "markersize": 17, "markeredgecolor": "white"}
         (self.best,) = ax.plot([0], [0], "*", label="optimum", zorder=5, **star)
+        self.moving: list[Artist] = [self.past, self.line, self.last, self.best]
 
     def show(self, frame: int) -> None:
         """Move them."""
@@ -175,31 +148,34 @@ class Marks:
 class Map(Panel):
     """The mean beside the truth, as colour over a plane, with the plays."""
 
-    def draw(self, axes: Sequence[Axes]) -> None:
+    def draw(self, axes: Sequence[Axes]) -> list[Artist]:
         """Draw the maps' first state."""
+        from matplotlib import colormaps
+
         clip = self.clip
         side = round(len(clip.domain) ** 0.5)
         half = 0.5 / (side - 1)
         look: dict[str, Any] = {
-            "cmap": "cividis",
+            "cmap": colormaps["cividis"].resampled(SHADES),
             "origin": "lower",
             "extent": (-half, 1 + half, -half, 1 + half),
             "vmin": min(clip.truth.min(), clip.mean.min()),
             "vmax": max(clip.truth.max(), clip.mean.max()),
         }
         self.maps = [ax.imshow(np.zeros((side, side)), **look) for ax in axes]
-        for ax, title in zip(axes, ("posterior mean", "truth $f_t$"), strict=True):
+        for ax, title in zip(axes, MAP_TITLES, strict=True):
             ax.set_title(title, fontsize=11)
             ax.set(xlabel="$x_1$", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+            ax.spines[:].set_visible(False)
         axes[0].set_ylabel("$x_2$")
-        bar = axes[0].get_figure().colorbar(self.maps[0], ax=list(axes), shrink=0.9)  # type: ignore[union-attr]
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        figure: Any = axes[0].figure
+        figure.colorbar(self.maps[1], ax=list(axes)).outline.set_visible(False)
         self.past = axes[0].scatter([], [], s=26, linewidths=0.6, zorder=3)
         cross: dict[str, Any] = {"color": "white", "markersize": 11, "markeredgecolor": "black"}
-        self.last = [ax.plot([0], [0], "X", label="play", zorder=5, **cross)[0] for ax in axes]
+        self.last = [ax.plot([0], [0], "X", zorder=5, **cross)[0] for ax in axes]
         star: dict[str, Any] = {"color": ORANGE, "markersize": 17, "markeredgecolor": "white"}
-        (self.best,) = axes[1].plot([0], [0], "*", label="optimum", zorder=4, **star)
-        axes[1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=NOTE)
+        (self.best,) = axes[1].plot([0], [0], "*", zorder=4, **star)
+        return [*self.maps, self.past, *self.last, self.best]
 
     def show(self, frame: int) -> None:
         """Move the maps and the plays."""
@@ -219,7 +195,7 @@ class Map(Panel):
 class Strip(Panel):
     """The cumulative regret up to now."""
 
-    def draw(self, axes: Sequence[Axes]) -> None:
+    def draw(self, axes: Sequence[Axes]) -> list[Artist]:
         """Draw the axes, with the changes to come."""
         (ax,) = axes
         regret = self.clip.regret
@@ -230,6 +206,7 @@ class Strip(Panel):
         ax.set(xlabel="step t (dashed: the function changes)" if self.clip.changes else "step t")
         ax.set(ylabel="regret so far", xlim=(0, len(regret)), ylim=(0, 1.08 * regret.max() or 1))
         plain(ax)
+        return [self.line, self.dot]
 
     def show(self, frame: int) -> None:
         """Extend the line."""
@@ -238,8 +215,8 @@ class Strip(Panel):
         self.dot.set_data([t], [self.clip.regret[t - 1]])
 
 
-def faded(colour: str, plays: int) -> Array:
-    """Return a colour for each of the plays before the last, the older the fainter, `(plays, 4)`."""
+def faded(colour: str, plays: int) -> Any:
+    """Return a colour for each of the plays before the last, older ones fainter, `(plays, 4)`."""
     from matplotlib.colors import to_rgba
 
     shades = np.tile(to_rgba(colour), (plays, 1))

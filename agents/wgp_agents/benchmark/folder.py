@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -27,9 +27,10 @@ __all__ = ["FORMAT", "Damaged", "ResultsFolder"]
 
 FORMAT = "wgp-gym results 1"
 MANIFEST, LOCK = "manifest.json", ".lock"
-WORDS = {"title", "description", "source"}  # of an experiment, that move no number
+WORDS = {"title", "description", "source", "cuts"}  # of an experiment, that move no number
 COMMENT = f"{FORMAT} sha256 "
 TAIL = len(COMMENT) + 64
+EVERYTHING = (*PER_RUN, *PER_STEP)
 
 
 class Damaged(ValueError):
@@ -67,7 +68,8 @@ class ResultsFolder:
             ValueError: If it holds anything else, or another process holds it.
             OSError: If it cannot be made.
         """
-        others = {one.name for one in path.iterdir()} - {LOCK} if path.exists() else set()
+        begun = {LOCK, f"{MANIFEST}.part"}  # what a kill or a full disk leaves at the very start
+        others = {one.name for one in path.iterdir()} - begun if path.exists() else set()
         if others and MANIFEST not in others:
             remedy = "Choose an empty folder, or one that `wgp-gym run` has begun"
             raise ValueError(f"{path} holds other files, as {min(others)}. {remedy}.")
@@ -85,15 +87,21 @@ class ResultsFolder:
         if (path / MANIFEST).exists():
             there = cls.open(path)
             difference = next(differing(there.manifest, found), None)
-            extends = experiment.extends(there.experiment)
+            extends = experiment.extends(there.experiment) and all(
+                found["files"].get(name) == was for name, was in there.manifest["files"].items()
+            )
+            cuts = there.experiment.cuts
             if difference is None:
                 found["versions"] = there.manifest["versions"]
-            elif not (extend and extends):
+            elif extend and extends:
+                cuts += (there.experiment.seeds,)
+            else:
                 remedy = "or add --extend to keep its runs and play what is new" if extends else ""
                 choice = ", ".join(filter(None, ["Choose another folder", remedy]))
                 raise ValueError(
                     f"{path} holds results of another experiment. {difference}. {choice}."
                 )
+            found["experiment"]["cuts"] = list(dict.fromkeys(cuts))
         write_json(path / MANIFEST, found)
         write_whole(path / "experiment.toml", tomli_w.dumps(experiment.source).encode())
         return cls(path, found)
@@ -120,7 +128,7 @@ class ResultsFolder:
 
     def file(self, unit: Unit) -> Path:
         """Return where a unit's results stand."""
-        what = digest(unit.identity, "environment", "kwargs")
+        what = digest(unit.identity, "environment", "kwargs", "seed_name")
         task = f"{slug(unit.task.seed_name)}-{what}"
         agent = f"{slug(unit.agent.name)}-{digest(unit.identity, 'agent', 'parameters')}"
         return self.path / "units" / task / agent / f"{unit.runs.start:07d}.npz"
@@ -137,8 +145,8 @@ class ResultsFolder:
         comment = (COMMENT + hashlib.sha256(archive).hexdigest()).encode()
         write_whole(path, archive + len(comment).to_bytes(2, "little") + comment)
 
-    def read(self, unit: Unit) -> Arrays:
-        """Read a unit.
+    def read(self, unit: Unit, names: Iterable[str] = EVERYTHING) -> Arrays:
+        """Read a unit, or the arrays of it that are named.
 
         Raises:
             FileNotFoundError: If it was not played yet.
@@ -147,17 +155,19 @@ class ResultsFolder:
         path = self.file(unit)
         data = path.read_bytes()
         archive, comment = data[: -TAIL - 2], data[-TAIL:].decode("latin-1")
-        if not comment.startswith(COMMENT):
+        length = data[-TAIL - 2 : -TAIL]
+        if not comment.startswith(COMMENT) or length != TAIL.to_bytes(2, "little"):
             raise Damaged(f"{path} is no whole file of the format {FORMAT!r}.")
         if comment != COMMENT + hashlib.sha256(archive).hexdigest():
             raise Damaged(f"{path} is damaged: its checksum does not fit.")
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            arrays = dict(stored)
+            held = set(stored.files)
+            arrays = {name: stored[name] for name in {*names, "identity"} & held}
         identity = json.loads(arrays.pop("identity").tobytes())
         if identity != json.loads(json.dumps(unit.identity)):
             raise Damaged(f"{path} holds the results of another unit: {identity}.")
-        if set(arrays) != {*PER_RUN, *PER_STEP}:
-            raise Damaged(f"{path} holds other arrays: {', '.join(sorted(arrays))}.")
+        if held != {*EVERYTHING, "identity"}:
+            raise Damaged(f"{path} holds other arrays: {', '.join(sorted(held))}.")
         return arrays
 
 
@@ -179,12 +189,23 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
     """Yield in what two manifests differ that matters."""
     for key in ("files", "experiment"):
         for name in sorted({*old[key], *new[key]} - WORDS):
-            was, now = old[key].get(name), new[key].get(name)
-            if was != now:
-                yield f"Its {name} was {shortened(was)}, and is {shortened(now)} now"
+            pair = old[key].get(name), new[key].get(name)
+            for place, was, now in places(*pair, name):
+                yield f"Its {place} was {shortened(was)}, and is {shortened(now)} now"
     was, now = old["versions"]["wgp-gym"], new["versions"]["wgp-gym"]
     if was != now:
         yield f"It was played by wgp-gym {was}, and this is {now}"
+
+
+def places(was: Any, now: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the innermost places at which two JSON values differ, as "agents.1.label"."""
+    if isinstance(was, list) and isinstance(now, list):
+        was, now = dict(enumerate(was)), dict(enumerate(now))
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*was, *now]):
+            yield from places(was.get(key), now.get(key), f"{name}.{key}")
+    elif was != now:
+        yield name, was, now
 
 
 def shortened(value: Any) -> str:

@@ -82,7 +82,8 @@ def fill_in(path: Path, name: str, text: str) -> None:
     """
     before = path.read_text("utf-8")
     first, last = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-    if before.count(first) != 1 or last not in before.partition(first)[2]:
+    once = before.count(first) == before.count(last) == 1
+    if not once or before.index(first) > before.index(last):
         raise ValueError(f"{path} must have the lines {first.strip()!r} and {last!r}, once each.")
     head, _, rest = before.partition(first)
     tail = rest.partition(last)[2]

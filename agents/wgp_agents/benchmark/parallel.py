@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import functools
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -83,7 +88,7 @@ def run_in_order(
 
 def run_as_done(
     function: Callable[[Piece], Result], work: Sequence[Piece], workers: Workers
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield what a function makes of each piece of work, whichever is done first.
 
     Args:
@@ -97,7 +102,8 @@ def run_as_done(
     if workers.backend == "loky" and workers.jobs == 1:
         yield from map(function, work)
         return
-    calls = [delayed(function)(piece) for piece in work]
+    parent = os.getpid() if workers.backend == "loky" else 0
+    calls = [delayed(under)(parent, function, piece) for piece in work]
     with ExitStack() as stack:
         if workers.backend == "ray":
             jobs = start_ray(workers)
@@ -110,13 +116,38 @@ def run_as_done(
             stack.enter_context(parallel_config("dask"))
         else:
             stack.enter_context(parallel_config("loky", n_jobs=workers.jobs))
+        results = Parallel(return_as="generator_unordered", batch_size=1)(calls)
         try:
-            yield from Parallel(return_as="generator_unordered", batch_size=1)(calls)
+            for result in results:  # noqa: UP028 (for the sake of the last lines)
+                yield result
         except Exception as error:
             if type(error).__name__ not in LOST:
                 raise
             remedy = "It may have been short of memory: fewer jobs or a smaller batch need less"
             raise LostWorker(f"A worker process ended in mid-work. {remedy}.") from error
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # who ends early knows that work is lost
+                results.close()
+
+
+def under(parent: int, function: Callable[[Piece], Result], piece: Piece) -> Result:
+    """Call the function in a process that is to end with its parent; 0: there is none."""
+    if parent:
+        end_with(parent)
+    return function(piece)
+
+
+@functools.cache
+def end_with(parent: int) -> None:
+    """End this process soon after its parent, which a kill gives no chance to say so."""
+
+    def _watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=_watch, daemon=True).start()
 
 
 def dask_client(workers: Workers) -> AbstractContextManager[Any]:
@@ -126,7 +157,7 @@ def dask_client(workers: Workers) -> AbstractContextManager[Any]:
     client: Any = distributed.Client
     if workers.address:
         return cast(AbstractContextManager[Any], client(workers.address))
-    here = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": None}
+    here = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
     return cast(AbstractContextManager[Any], client(**here))
 
 

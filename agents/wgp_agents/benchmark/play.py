@@ -91,9 +91,10 @@ def play(unit: Unit) -> Arrays:
         Per run, `(k,)`: the names in `PER_RUN`. Per run and step, `(k, T)` (places in a box
         `(k, T, d)`): the names in `PER_STEP`, the regret in single precision.
     """
-    env, agent = prepare(unit, len(unit.runs))
+    agent_class(unit.agent.name)  # what it imports may bring a pool of threads, as torch does
     of_env, of_agent = seeds_of(unit)
-    with threadpool_limits(limits=1):  # also torch's, which is loaded with its agents
+    with threadpool_limits(limits=1):
+        env, agent = prepare(unit, len(unit.runs))
         played = rollout(agent, env, of_env, of_agent)
     arrays: Arrays = {
         "env_seed": np.array(of_env),
@@ -111,7 +112,6 @@ def play(unit: Unit) -> Arrays:
 
 def prepare(unit: Unit, learners: int) -> tuple[Any, Agent]:
     """Return environment and agent of a unit, for so many learners."""
-    agent_class(unit.agent.name)  # what it imports may bring a pool of threads
     env = make_vector(unit.task.id, learners, **unit.task.kwargs)
     return env, make(unit.agent.name, env, **unit.agent.parameters)
 

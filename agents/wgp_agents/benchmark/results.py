@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
-from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.folder import EVERYTHING, ResultsFolder
 from wgp_agents.benchmark.play import PER_RUN, PER_STEP, Arrays
 from wgp_agents.benchmark.statistics import share_of
 from wgp_gym.kernels import Array
@@ -105,11 +105,14 @@ class Results:
 
     def horizon(self, task: str) -> int:
         """Return a task's number of steps T."""
-        self.per_run(task, self.agents[0], PER_RUN[0])
+        if task not in self._horizons:
+            self._horizons[task] = self.regret(task, self.agents[0]).shape[1]
         return self._horizons[task]
 
-    def read(self, task: str, agent: str) -> Arrays:
-        """Read all that is stored of an agent in a task; it is not kept.
+    def read(self, task: str, agent: str, names: Iterable[str] = EVERYTHING) -> Arrays:
+        """Read what is stored of an agent in a task, or the arrays of it that are named.
+
+        What there is for each run is kept, what there is for each step is not.
 
         Returns:
             The names in `PER_RUN`, `(runs,)`, and those in `PER_STEP`, `(runs, T)`: see
@@ -120,15 +123,19 @@ class Results:
         """
         spec, player = self.task(task), self.agent(agent)
         root = self.experiment.root_seed
+        wanted = {*names, *PER_RUN}
         parts = [
-            self.folder.read(Unit(spec, player, runs, root)) for runs in self._complete[spec.name]
+            self.folder.read(Unit(spec, player, runs, root), wanted)
+            for runs in self._complete[spec.name]
         ]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        arrays = {name: np.concatenate([part[name] for part in parts]) for name in wanted}
+        self._per_run[task, agent] = {name: arrays[name] for name in PER_RUN}
+        return {name: arrays[name] for name in names}
 
     def steps(self, task: str, agent: str, name: str) -> NDArray[Any]:
         """Return one of "regret", "action", "optimal_action", "changed", `(runs, T)`."""
         check_choice("name", name, "Results.steps", PER_STEP)
-        return self.read(task, agent)[name]
+        return self.read(task, agent, [name])[name]
 
     def regret(self, task: str, agent: str) -> Array:
         """Return the regret of each step, `(runs, T)`; step t stands in column t - 1."""
@@ -142,9 +149,7 @@ class Results:
         """Return one of the names in `PER_RUN`, `(runs,)`; these are kept."""
         check_choice("name", name, "Results.per_run", PER_RUN)
         if (task, agent) not in self._per_run:
-            arrays = self.read(task, agent)
-            self._horizons[task] = arrays["regret"].shape[1]
-            self._per_run[task, agent] = {key: arrays[key] for key in PER_RUN}
+            self.read(task, agent, PER_RUN)
         return self._per_run[task, agent][name]
 
     def final_regret(self, task: str, agent: str) -> Array:

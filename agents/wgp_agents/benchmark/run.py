@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tqdm import tqdm
@@ -46,7 +46,8 @@ def run(
     """
     workers.checked()
     with ResultsFolder.held(path, experiment, extend=extend) as folder, logged(path / "log.txt"):
-        units = experiment.units()
+        mend(path / "timings.csv")
+        units = folder.experiment.units()
         work = [unit for unit in units if not is_done(folder, unit)]
         LOG.info("%s: %d units, %d to play, %s", experiment.title, len(units), len(work), workers)
         changed = {n for n, v in versions().items() if folder.manifest["versions"].get(n) != v}
@@ -56,8 +57,11 @@ def run(
         left = sum(len(unit.runs) for unit in work)
         failed = []
         try:
-            with tqdm(total=runs, initial=runs - left, unit="run", desc="playing") as bar:
-                for outcome in run_as_done(attempt, work, workers):
+            with (
+                tqdm(total=runs, initial=runs - left, unit="run", desc="playing") as bar,
+                closing(run_as_done(attempt, work, workers)) as outcomes,
+            ):
+                for outcome in outcomes:
                     if not record(folder, outcome):
                         failed.append(outcome.unit)
                     bar.update(len(outcome.unit.runs))
@@ -105,6 +109,13 @@ def record(folder: ResultsFolder, outcome: Outcome) -> bool:
             writer.writerow(TIMINGS)
         writer.writerow(row)
     return True
+
+
+def mend(path: Path) -> None:
+    """Take off the last line of a file if a kill has cut it short."""
+    if path.exists():
+        with path.open("r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 @contextmanager

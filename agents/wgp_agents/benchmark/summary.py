@@ -113,6 +113,7 @@ def summary_rows(results: Results) -> list[Row]:
         changes = results.changes(task)
         threshold = adaptation_threshold(results, task, changes)
         for agent in results.agents:
+            regret = results.regret(task, agent)  # before what is kept: the files are read once
             final = results.final_regret(task, agent)
             mean, median = mean_interval(final), median_interval(final)
             row = {"task": task, "agent": agent, "runs": len(final)}
@@ -124,7 +125,6 @@ def summary_rows(results: Results) -> list[Row]:
                 row["share_of_random"] = float(shares_of(results, task, agent).mean())
             row["adaptation"] = None
             if threshold is not None:
-                regret = results.regret(task, agent)
                 times = adaptation_times(regret, changes, threshold=threshold, window=WINDOW)
                 row["adaptation"] = float(np.median(times))
             rows.append(row)
@@ -141,8 +141,10 @@ def aggregate_rows(results: Results) -> list[Row]:
     """Return one row for each agent: its shares of random play's regret over all tasks.
 
     "beats_leader" is the probability that one of its runs has a lower regret than one of the
-    leader's in the same task.
+    leader's in the same task. There is no row where all are references, and nothing to divide by.
     """
+    if not competitors(results):
+        return []
     first = leader(results)
 
     def _shares(label: str) -> list[Array]:
@@ -165,8 +167,9 @@ def aggregate_rows(results: Results) -> list[Row]:
 
 def summarise(results: Results) -> Summary:
     """Work out all statistics."""
+    rows = summary_rows(results)
     differences = {task: comparisons(results, task) for task in results.tasks}
-    return Summary(summary_rows(results), differences, aggregate_rows(results), leader(results))
+    return Summary(rows, differences, aggregate_rows(results), leader(results))
 
 
 def write_tables(results: Results, summary: Summary, folder: Path) -> None:
@@ -178,7 +181,7 @@ def write_tables(results: Results, summary: Summary, folder: Path) -> None:
         for difference in found
     ]
     write_csv(folder / "comparisons.csv", pairs, ("task", *Difference._fields))
-    write_csv(folder / "aggregate.csv", summary.aggregate)
+    write_csv(folder / "aggregate.csv", summary.aggregate, list(*summary.aggregate[:1]) or ["agent"])
     rows = list(results.rows())
     columns = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     write_csv(folder / "runs.csv", rows, columns)

@@ -12,6 +12,7 @@ from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
 from wgp_agents.benchmark.summary import competitors
+from wgp_agents.registry import AGENTS
 
 __all__ = ["groups", "growth_charts", "sensitivity_charts"]
 
@@ -88,9 +89,10 @@ def line_chart(results: Results, i: int, task: str, parameter: str) -> Chart | N
             means = [mean_interval(results.final_regret(task, spec.label)) for _, spec in points]
             x = [value for value, _ in points]
             largest = max(largest, x[-1] / x[0] if x[0] > 0 else 0.0)
-            title = specs[0].label.split(" ")[0]
+            title = AGENTS[name].title
             text = " ".join(filter(None, [title, words(rest)]))
-            line: Chart = {"agent": None, "label": text}
+            first = results.agents.index(points[0][1].label)
+            line: Chart = {"agent": None, "like": first, "label": text}
             line |= {"x": x, "y": [mean.value for mean in means], "markers": True}
             line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
             series.append(line)

@@ -20,6 +20,8 @@ def run(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check, plan
 
+    out = options.out or RESULTS / Path(options.experiment or "comparison").stem
+    failed: list[Any] = []
     try:
         if options.experiment is None:
             values = from_flags(options.env, options.agent)
@@ -33,12 +35,12 @@ def run(options: argparse.Namespace) -> int:
         if options.dry_run:
             print(plan(experiment, options.jobs))
             return 0
-        out = options.out or RESULTS / Path(options.experiment or "comparison").stem
         failed = carry_out(experiment, out, workers, options.extend)
         if not options.no_report:
             write_report(out, FORMATS, partial=bool(failed))
     except (ValueError, OSError, ImportError, LostWorker) as error:
-        return refused("run", error)
+        code = refused("run", error)
+        return ended(failed, out) or code
     print(f"\nWritten to {out}. To read it in Python: load_results({str(out)!r})")
     return ended(failed, out)
 

@@ -6,6 +6,8 @@
   const BANDED = 12;
   const LEGEND = 16;
   R.kinds = {};
+  // A line of no one agent may have the colour of one.
+  const tone = (s) => R.tone(s.like === undefined ? s.agent : s.like);
 
   R.axisX = (svg, x, frame, title) => {
     const g = R.svg("g", { class: "axis" });
@@ -45,7 +47,7 @@
         y += 20;
       }
       svg.append(
-        R.svg("line", { class: `line ${R.tone(item.agent)}`, x1: x, x2: x + 24, y1: y, y2: y,
+        R.svg("line", { class: `line ${tone(item)}`, x1: x, x2: x + 24, y1: y, y2: y,
           "stroke-dasharray": item.dash }),
         R.svg("text", { x: x + 30, y: y + 4 }, text));
       x += width;
@@ -70,9 +72,9 @@
     for (const { s, px, py, at } of ends) {
       const from = frame.right + 4;
       svg.append(
-        R.svg("path", { class: `leader ${R.tone(s.agent)}`,
+        R.svg("path", { class: `leader ${tone(s)}`,
           d: `M${px + 2},${py}H${Math.max(px + 2, from)}L${from + 12},${at}` }),
-        R.svg("line", { class: `line ${R.tone(s.agent)}`, x1: from + 12, x2: from + 32,
+        R.svg("line", { class: `line ${tone(s)}`, x1: from + 12, x2: from + 32,
           y1: at, y2: at, "stroke-dasharray": s.dash }),
         R.svg("text", { x: from + 37, y: at + 4 },
           R.fit(R.label(s), frame.width - from - 37)));
@@ -166,13 +168,15 @@
     marks(svg, chart, x, frame);
     const order = visible.slice().reverse();
     for (const s of banded ? order.filter((t) => t.low && t.high) : []) {
-      svg.append(R.svg("path", { class: `band ${R.tone(s.agent)}`, d: band(s, x, y, chart.y_log) }));
+      svg.append(R.svg("path", { class: `band ${tone(s)}`, d: band(s, x, y, chart.y_log) }));
     }
     for (const s of order) {
       const thin = (R.agents[s.agent] && R.agents[s.agent].reference) || visible.length > BANDED;
-      const g = R.svg("g", { class: `series ${R.tone(s.agent)}`, "data-agent": s.agent },
-        R.svg("path", { class: thin ? "line thin" : "line", d: path(s, x, y),
+      const g = R.svg("g", { class: `series ${tone(s)}`, "data-agent": s.agent });
+      if (s.line !== false) {
+        g.append(R.svg("path", { class: thin ? "line thin" : "line", d: path(s, x, y),
           "stroke-dasharray": s.dash }));
+      }
       for (let k = 0; s.markers && k < s.y.length; k += 1) {
         if (s.shown(k)) g.append(R.svg("circle", { class: "dot", r: 3.5, cx: x(s.x[k]), cy: y(s.y[k]) }));
       }
@@ -236,7 +240,7 @@
         const px = x(xs[cursor.i]);
         g.append(R.svg("line", { class: "cross", x1: px, x2: px, y1: frame.top, y2: frame.bottom }));
         for (const { s, k } of at(cursor)) {
-          g.append(R.svg("circle", { class: `ring ${R.tone(s.agent)}`, cx: px, cy: y(s.y[k]),
+          g.append(R.svg("circle", { class: `ring ${tone(s)}`, cx: px, cy: y(s.y[k]),
             r: s === cursor.near ? 5 : 3.5 }));
         }
       },

@@ -1,0 +1,112 @@
+"""Units on a Dask cluster: the same numbers, though a worker is killed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark_small import ABRUPT, SIX_RUNS, play, stored, write_toml
+
+from wgp_agents import cli
+from wgp_agents.benchmark.declaration import declare
+from wgp_agents.benchmark.experiment import Unit
+from wgp_agents.benchmark.parallel import Workers, run_as_done
+from wgp_agents.benchmark.play import attempt
+from wgp_agents.benchmark.run import run
+
+distributed = pytest.importorskip("distributed")
+
+LONGER = SIX_RUNS | {"seeds": 20, "horizon": 200}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    here = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with distributed.LocalCluster(dashboard_address=":0", **here) as started:
+        yield started
+
+
+def threads(_: Unit) -> list[int]:
+    """Play a unit; return the sizes of the pools while it plays, and of its process after it."""
+    from threadpoolctl import threadpool_info
+
+    from wgp_agents.benchmark import play as playing
+
+    seen: list[int] = []
+    real = playing.rollout
+
+    def _rollout(*rest: Any) -> Any:
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return real(*rest)
+
+    playing.rollout = _rollout
+    try:
+        playing.play(_)
+    finally:
+        playing.rollout = real
+    return [*seen, os.getpid()]
+
+
+def test_a_killed_worker_changes_nothing(cluster: Any, tmp_path: Path) -> None:
+    serial, out = tmp_path / "serial", tmp_path / "cluster"
+    play(LONGER, serial)
+    killed: list[int] = []
+
+    def _kill() -> None:
+        while len(list(out.glob("units/*/*/*.npz"))) < 3:
+            time.sleep(0.01)
+        killed.append(next(iter(cluster.workers.values())).pid)
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=_kill, daemon=True)
+    killer.start()
+    assert run(declare(LONGER), out, Workers(2, "dask", cluster.scheduler_address)) == []
+    killer.join(10)
+    assert killed
+    assert stored(out, ".npz") == stored(serial, ".npz")
+    log, timings = ((out / name).read_text() for name in ("log.txt", "timings.csv"))
+    assert "done, 0 of 30 units failed" in log
+    workers = {line.rpartition(":")[2] for line in timings.splitlines()[1:]}
+    assert str(killed[0]) in workers
+    assert len(workers) >= 2
+    assert str(os.getpid()) not in workers
+
+
+def test_a_worker_plays_with_one_thread(cluster: Any) -> None:
+    made = declare(SIX_RUNS)
+    workers = Workers(2, "dask", cluster.scheduler_address)
+    for *sizes, process in run_as_done(threads, made.units(), workers):
+        assert process != os.getpid()
+        assert sizes
+        assert set(sizes) == {1}
+
+
+def test_little_is_moved() -> None:
+    values = SIX_RUNS | {"seeds": 100, "batch": 100, "horizon": 500}
+    (_, _, unit) = declare(values | {"environment": [{"id": ABRUPT}]}).units()
+    outcome = attempt(unit)
+    assert outcome.error == ""
+    # A unit is words; per run and step come back a float32, two bytes and a truth value.
+    assert len(pickle.dumps(unit)) < 1_000
+    assert len(pickle.dumps(outcome)) < 100 * 500 * 7 + 10_000
+
+
+def test_the_command_starts_a_cluster_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(SIX_RUNS, tmp_path / "serial")
+    file = write_toml(tmp_path / "small.toml", SIX_RUNS)
+    command = ["run", str(file), "--backend", "dask", "--jobs", "2", "--no-report", "--out"]
+    assert cli.main([*command, str(tmp_path / "out")]) == 0
+    assert stored(tmp_path / "out") == stored(tmp_path / "serial")
+    nobody = ["--address", "nonsense://nowhere"]
+    assert cli.main([*command, str(tmp_path / "new"), *nobody]) == 2
+    assert "wgp-gym run: error: " in capsys.readouterr().err
+    assert not list(tmp_path.glob("new/units/*"))

@@ -1,0 +1,239 @@
+"""From a file or flags to an experiment: what is laid out, and what is refused with which words."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, Table, write_toml
+
+from wgp_agents.benchmark.declaration import (
+    declare,
+    from_flags,
+    read_declaration,
+    read_value,
+    shipped,
+)
+from wgp_agents.benchmark.experiment import Experiment, run_seeds
+from wgp_agents.benchmark.plan import check, estimate, plan, readable
+
+
+def test_lists_expand_to_all_combinations() -> None:
+    kwargs = {"noise_std": [0.1, 0.5], "horizon": [20, 30], "norm_bound": 5}
+    made = declare(SIX_RUNS | {"horizon": 40, "environment": [{"id": ABRUPT, "kwargs": kwargs}]})
+    assert [task.kwargs for task in made.tasks] == [
+        {"noise_std": noise, "horizon": steps, "norm_bound": 5}
+        for noise in (0.1, 0.5)
+        for steps in (20, 30)
+    ]
+    assert made.tasks[1].name == "abrupt noise_std=0.1 horizon=30"
+    assert made.tasks[1].varied == {"noise_std": 0.1, "horizon": 30}
+    assert {task.seed_name for task in made.tasks} == {"abrupt"}
+    labels = ["SW-GP-UCB window=5", "SW-GP-UCB window=10", "random"]
+    assert [agent.label for agent in made.agents] == labels
+    assert [agent.parameters for agent in made.agents] == [{"window": 5}, {"window": 10}, {}]
+    assert [agent.varied for agent in made.agents] == [{"window": 5}, {"window": 10}, {}]
+
+
+def test_default_leaves_a_parameter_alone_and_a_list_in_a_list_is_one_value() -> None:
+    kwargs = {"change_points": [[7, 14], "default", []], "noise_std": "default"}
+    agent = {"name": "wgp-ucb", "label": "W {discount}", "parameters": {"discount": ["default", 1]}}
+    entry = {"id": ABRUPT, "name": "a", "kwargs": kwargs}
+    made = declare({"environment": [entry], "agent": [agent]})
+    assert [task.kwargs for task in made.tasks] == [
+        {"change_points": [7, 14]},
+        {},
+        {"change_points": []},
+    ]
+    assert [agent.parameters for agent in made.agents] == [{}, {"discount": 1}]
+    assert [agent.label for agent in made.agents] == ["W default", "W 1"]
+    assert (made.seeds, made.root_seed, made.batch, made.title) == (100, 2022, 100, "experiment")
+    check(made)
+
+
+def test_flags_say_what_a_file_says(tmp_path: Path) -> None:
+    flags = from_flags(
+        [f"{ABRUPT}:change_points=[[7,14],[5]],noise_std=[1e-1,default]"],
+        ["sw-gp-ucb:window=[5,10]", "igp-ucb:width_form=chowdhury", "random"],
+    )
+    kwargs = {"change_points": [[7, 14], [5]], "noise_std": [0.1, "default"]}
+    file = {
+        "title": "comparison",
+        "environment": [{"id": ABRUPT, "kwargs": kwargs}],
+        "agent": [
+            {"name": "sw-gp-ucb", "parameters": {"window": [5, 10]}},
+            {"name": "igp-ucb", "parameters": {"width_form": "chowdhury"}},
+            {"name": "random", "parameters": {}},
+        ],
+    }
+    assert flags == file
+    path = write_toml(tmp_path / "x.toml", file)
+    assert declare(read_declaration(str(path))) == declare(flags)
+    assert len(declare(flags).tasks) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3),
+        ("1e-3", 1e-3),
+        ("true", True),
+        ("known", "known"),
+        ('"known"', "known"),
+        ("data/prices.csv", "data/prices.csv"),
+        ("[0.9,0.99]", [0.9, 0.99]),
+        ("[[100,200]]", [[100, 200]]),
+        ("[true, default]", [True, "default"]),
+        ("[1e-3,default,2.5E+1]", [1e-3, "default", 25.0]),
+        ('["known",default]', ["known", "default"]),
+        ("[a/b.csv,c-d]", ["a/b.csv", "c-d"]),
+        ("", ""),
+    ],
+)
+def test_the_values_of_flags(text: str, value: Any) -> None:
+    found = read_value(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+WRONG: list[tuple[Table, str]] = [
+    ({"sedes": 3}, r"The experiment has no parameter 'sedes' \(did you mean 'seeds'\?\)"),
+    ({"seeds": 0}, "'seeds' parameter of the experiment must be an int of at least 1. Got 0"),
+    ({"seeds": 2.5}, "'seeds' .* must be an int of at least 1. Got 2.5"),
+    ({"seeds": True}, "'seeds' .* Got True"),
+    ({"batch": 0}, "'batch' .* must be an int of at least 1"),
+    ({"root_seed": -1}, "'root_seed' .* must be an int of at least 0"),
+    ({"horizon": "x"}, "'horizon' .* must be an int of at least 1. Got 'x'"),
+    ({"title": 3}, "'title' .* must be a text. Got 3"),
+    ({"agent": []}, r"'agent' .* must be one or more tables \[\[agent\]\]"),
+    ({"environment": {"id": ABRUPT}}, r"must be one or more tables \[\[environment\]\]"),
+    ({"environment": [{"id": "WGPBandit-Abrupt"}]}, "did you mean 'WGPBandit-Abrupt-v0'"),
+    ({"environment": [{"id": ABRUPT, "kwarg": {}}]}, "no parameter 'kwarg' .did you mean 'kwargs'"),
+    ({"environment": [{"id": ABRUPT, "kwargs": 3}]}, "must be a table, as { key = value }. Got 3"),
+    (
+        {"environment": [{"id": ABRUPT, "kwargs": {"noise_sd": 1}}]},
+        "WGPBandit-Abrupt-v0 has no parameter 'noise_sd' .did you mean 'noise_std'",
+    ),
+    (
+        {"environment": [{"id": ABRUPT, "kwargs": {"noise_std": []}}]},
+        "'noise_std' parameter of a grid must be a value, or a list of one or more",
+    ),
+    ({"environment": [{"id": ABRUPT, "name": " "}]}, "'name' .* must be a text. Got ' '"),
+    (
+        {"environment": [{"id": ABRUPT}, {"id": ABRUPT}]},
+        r"'name' .* different for every \[\[environment\]\].* Got 'abrupt'",
+    ),
+    ({"agent": [{"name": "wgpucb"}]}, "did you mean 'wgp-ucb'"),
+    ({"agent": [{"nam": "random"}]}, "no parameter 'nam' .did you mean 'name'"),
+    (
+        {"agent": [{"name": "wgp-ucb", "parameters": {"discont": 0.9}}]},
+        "The agent 'wgp-ucb' has no parameter 'discont' .did you mean 'discount'",
+    ),
+    ({"agent": [CHANCE, CHANCE]}, r"'label' .* different for every \[\[agent\]\].* Got 'random'"),
+    ({"agent": [{"name": "random", "label": 3}]}, "'label' .* must be a text"),
+    *(
+        ({"agent": [{"name": "wgp-ucb", "label": label, "parameters": {"discount": 0.9}}]}, "stands")
+        for label in ("{window}", "{", "{}", "{discount.x}", "{discount[0]}")
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_what_is_wrong_is_said(change: Table, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        declare(SIX_RUNS | change)
+
+
+def test_ranges_and_misfits_are_all_said_at_once() -> None:
+    kwargs = {"noise_std": [0.1, -1.0]}
+    agents = [
+        {"name": "wgp-ucb", "parameters": {"discount": [0.9, 1.5]}},
+        {"name": "qff-wgp-ucb"},
+    ]
+    made = declare(
+        {
+            "environment": [{"id": ABRUPT, "kwargs": kwargs}, {"id": "WGPBandit-Stock-v0"}],
+            "agent": agents,
+        }
+    )
+    with pytest.raises(ValueError, match=r"^The experiment cannot be run:\n") as raised:
+        check(made)
+    text = str(raised.value)
+    for label in ("WGP-UCB discount=0.9", "WGP-UCB discount=1.5", "QFF-WGP-UCB"):
+        assert f"{label} in abrupt noise_std=-1.0: The 'noise_std' parameter" in text
+    assert "WGP-UCB discount=1.5 in stock: The 'discount' parameter" in text
+    assert "Got 1.5 instead" in text
+    assert "QFF-WGP-UCB in stock" in text
+    assert "WGP-UCB discount=0.9 in stock" not in text
+    assert len(text.splitlines()) == 1 + 6
+
+
+def test_an_episode_that_cannot_begin_is_said_and_long_lists_are_cut() -> None:
+    kwargs = {"norm_bound": 1, "variation_budget": [1e6 + i for i in range(12)]}
+    made = declare(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]})
+    with pytest.raises(ValueError, match="first episode: The 'variation_budget'") as raised:
+        check(made)
+    lines = str(raised.value).splitlines()
+    assert len(lines) == 12
+    assert lines[-1] == "... and 26 more"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_what_is_shipped_can_be_run(name: str) -> None:
+    check(declare(read_declaration(name)))
+
+
+def test_no_file_no_toml(tmp_path: Path) -> None:
+    assert {"figure1", "smoke"} <= set(shipped())
+    with pytest.raises(ValueError, match=r"must be a file, or one of .*'figure1'.* Got 'figur1'"):
+        read_declaration("figur1")
+    for content in (b"seeds = ", b"\xff"):
+        (tmp_path / "bad.toml").write_bytes(content)
+        with pytest.raises(ValueError, match=r"bad\.toml is not a TOML file"):
+            read_declaration(str(tmp_path / "bad.toml"))
+    for text in (f"{ABRUPT}:noise_std", f"{ABRUPT}:=3", f"{ABRUPT}:a=1,b"):
+        with pytest.raises(ValueError, match="'env' .* must be like NAME:key=value"):
+            from_flags([text], [])
+
+
+def test_an_experiment_survives_json() -> None:
+    made = declare(SIX_RUNS)
+    again = Experiment.from_dict(json.loads(json.dumps(made.as_dict())))
+    assert again == made
+    assert [unit.identity for unit in again.units()] == [unit.identity for unit in made.units()]
+    assert [unit.runs for unit in made.cell(made.tasks[0], made.agents[0])] == [
+        range(0, 2),
+        range(2, 4),
+        range(4, 6),
+    ]
+
+
+def test_seeds_follow_from_root_task_and_run_alone() -> None:
+    key = (zlib.crc32(b"abrupt"), 3)
+    expected = np.random.SeedSequence(7, spawn_key=key).generate_state(2).tolist()
+    assert list(run_seeds(7, "abrupt", 3)) == expected
+    names = [(root, name, run) for root in (7, 8) for name in ("a", "b") for run in range(50)]
+    drawn = [seed for key in names for seed in run_seeds(*key)]
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_the_plan_names_every_cell_and_its_time() -> None:
+    kwargs = {"noise_std": [0.1, 0.5]}
+    made = declare(SIX_RUNS | {"seeds": 5, "environment": [{"id": ABRUPT, "kwargs": kwargs}]})
+    rows = estimate(made)
+    cells = [(task.name, agent.label) for task in made.tasks for agent in made.agents]
+    assert [(row.task, row.agent) for row in rows] == cells
+    assert all(row.units == 3 and 0 < row.seconds < math.inf for row in rows)
+    text = plan(made, 2)
+    assert "small: 2 tasks x 3 agents x 5 runs, in 18 units of up to 2 runs" in text
+    for task, agent in cells:
+        _, _, after = text.partition(f"\n{task}: {ABRUPT}")
+        assert re.search(rf"^  {re.escape(agent)} +[\d.]+ (s|min|h)$", after.partition("\n\n")[0], re.M)
+    assert re.search(r"About [\d.]+ \w+ of computing, on 2 processes about [\d.]+ \w+\.$", text)
+    assert [readable(s) for s in (2, 90, 5400)] == ["2.0 s", "1.5 min", "1.5 h"]

@@ -1,0 +1,312 @@
+"""The folder of results: damage is noticed, other experiments are refused, old runs are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, WINDOWS, Table, full_disk, play, stored
+
+from wgp_agents.benchmark.declaration import declare
+from wgp_agents.benchmark.folder import COMMENT, Damaged, ResultsFolder
+from wgp_agents.benchmark.play import PER_RUN, PER_STEP, attempt
+from wgp_agents.benchmark.results import load_results
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    assert play(SIX_RUNS, folder) == []
+    return folder
+
+
+@pytest.fixture
+def copy(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "copy"))
+
+
+def test_a_unit_is_an_ordinary_archive_of_its_arrays(whole: Path) -> None:
+    folder = ResultsFolder.open(whole)
+    for unit in folder.experiment.units():
+        arrays = attempt(unit).arrays
+        assert arrays is not None
+        assert set(arrays) == {*PER_RUN, *PER_STEP}
+        read = folder.read(unit)
+        with np.load(folder.file(unit), allow_pickle=False) as plain:
+            assert set(plain) == {*arrays, "identity"}
+            assert json.loads(plain["identity"].tobytes()) == unit.identity
+            for name, array in arrays.items():
+                for found in (read[name], plain[name]):
+                    assert found.dtype == array.dtype
+                    np.testing.assert_array_equal(found, array)
+    assert not list(whole.rglob("*.part"))
+
+
+def test_no_two_units_share_a_file(tmp_path: Path) -> None:
+    names = ["a b", "a_b", "x" * 70, "x" * 71]
+    entries = [{"id": ABRUPT, "name": name} for name in names]
+    made = declare(SIX_RUNS | {"environment": entries})
+    folder = ResultsFolder(tmp_path, {"experiment": made.as_dict()})
+    files = [folder.file(unit) for unit in made.units()]
+    assert len(set(files)) == len(files) == 4 * 9
+
+
+def test_every_byte_is_guarded(copy: Path) -> None:
+    folder = ResultsFolder.open(copy)
+    unit = folder.experiment.units()[0]
+    path = folder.file(unit)
+    data = path.read_bytes()
+    places = [*range(0, len(data) - 120, 5), *range(len(data) - 120, len(data))]
+    for place in places:
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(Damaged, match=path.name):
+            folder.read(unit)
+    for length in (0, 1, 50, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:length])
+        with pytest.raises(Damaged, match=path.name):
+            folder.read(unit)
+    path.write_bytes(data + b"x")
+    with pytest.raises(Damaged, match=path.name):
+        folder.read(unit)
+
+
+def flipped(path: Path, folder: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 64
+    path.write_bytes(data)
+
+
+def cut_short(path: Path, folder: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def swapped(path: Path, folder: Path) -> None:
+    other = next(one for one in sorted(folder.rglob("*.npz")) if one.parent != path.parent)
+    shutil.copy(other, path)
+
+
+def of_other_runs(path: Path, folder: Path) -> None:
+    shutil.copy(path.with_name("0000002.npz"), path)
+
+
+def foreign(path: Path, folder: Path) -> None:
+    with path.open("wb") as file:
+        np.savez(file, regret=np.zeros(3))
+
+
+def of_an_older_format(path: Path, folder: Path) -> None:
+    data = path.read_bytes()
+    old = COMMENT.replace("results 1", "results 0")
+    path.write_bytes(data.replace(COMMENT.encode(), old.encode()))
+
+
+def lacking_an_array(path: Path, folder: Path) -> None:
+    results = ResultsFolder.open(folder)
+    (unit,) = (one for one in results.experiment.units() if results.file(one) == path)
+    results.write(unit, {"regret": results.read(unit)["regret"]})
+
+
+DAMAGES: dict[Callable[[Path, Path], None], str] = {
+    flipped: "is damaged: its checksum does not fit",
+    cut_short: "is no whole file of the format",
+    swapped: "holds the results of another unit",
+    of_other_runs: "holds the results of another unit",
+    foreign: "is no whole file of the format",
+    of_an_older_format: "is no whole file of the format 'wgp-gym results 1'",
+    lacking_an_array: "holds other arrays: identity, regret",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_damage_is_named_never_read_and_played_again(
+    damage: Callable[[Path, Path], None], whole: Path, copy: Path
+) -> None:
+    path = sorted(copy.glob("units/*/sw*/0000000.npz"))[0]
+    damage(path, copy)
+    results = load_results(copy)
+    for partial in (False, True):
+        with pytest.raises(ValueError, match=f"{path}.*{DAMAGES[damage]}"):
+            for label in results.agents:
+                load_results(copy, partial=partial).final_regret("abrupt", label)
+    assert play(SIX_RUNS, copy) == []
+    assert stored(copy) == stored(whole)
+    log = (copy / "log.txt").read_text()
+    assert log.count("WARNING") == 1
+    assert f"{path} {DAMAGES[damage].split(':')[0]}" in log
+    assert "It is played again." in log
+    assert "9 units, 1 to play" in log
+
+
+CHANGES: list[tuple[Table, str]] = [
+    ({"seeds": 5}, r"Its seeds was 6, and is 5 now\. Choose another folder\.$"),
+    ({"seeds": 8}, r"Its seeds was 6, and is 8 now\. Choose another folder, or add --extend"),
+    ({"root_seed": 1}, r"Its root_seed was 2022, and is 1 now\. Choose another folder\.$"),
+    ({"batch": 3}, r"Its batch was 2, and is 3 now\. Choose another folder\.$"),
+    ({"horizon": 21}, r"Its tasks\.0\.kwargs\.horizon was 20, and is 21 now\. Choose another f"),
+    (
+        {"agent": [{"name": "sw-gp-ucb", "label": "SW", "parameters": {"window": 5}}, CHANCE]},
+        "Its agents.0.label was .*, and is \"SW\" now",
+    ),
+    (
+        {"agent": [{"name": "random", "label": "SW-GP-UCB window=5"}, CHANCE]},
+        r'Its agents\.0\.name was "sw-gp-ucb", and is "random" now',
+    ),
+    ({"agent": [WINDOWS, CHANCE, {"name": "oracle"}]}, r"Its agents\.3 was null, and is \{"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGES, ids=[message for _, message in CHANGES])
+def test_another_experiment_is_refused_with_what_differs(
+    change: Table, message: str, copy: Path
+) -> None:
+    before = stored(copy, ".npz", ".json", ".toml", ".csv")
+    with pytest.raises(ValueError, match=f"holds results of another experiment. {message}"):
+        play(SIX_RUNS | change, copy)
+    assert stored(copy, ".npz", ".json", ".toml", ".csv") == before
+
+
+def test_words_may_change(copy: Path) -> None:
+    before = stored(copy)
+    assert play(SIX_RUNS | {"title": "other", "description": "words"}, copy) == []
+    assert stored(copy) == before
+    assert load_results(copy).experiment.title == "other"
+
+
+EXTENSIONS: dict[str, Table] = {
+    "seeds": {"seeds": 9},
+    "agents": {"agent": [CHANCE, {"name": "oracle"}, WINDOWS]},
+    "a grid value": {"agent": [{"name": "sw-gp-ucb", "parameters": {"window": [4, 5, 10]}}, CHANCE]},
+    "tasks": {"environment": [{"id": "WGPBandit-Slow-v0"}, *SIX_RUNS["environment"]]},
+}
+
+
+@pytest.mark.parametrize("what", EXTENSIONS)
+def test_extending_keeps_old_runs(what: str, copy: Path, tmp_path: Path) -> None:
+    more = SIX_RUNS | EXTENSIONS[what]
+    before, times = stored(copy), {path: path.stat().st_mtime_ns for path in copy.rglob("*.npz")}
+    with pytest.raises(ValueError, match="--extend"):
+        play(more, copy)
+    assert play(more, copy, extend=True) == []
+    after = stored(copy)
+    assert len(after) > len(before)
+    assert before.items() <= after.items()
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+    play(more, tmp_path / "fresh")
+    assert after == stored(tmp_path / "fresh")
+    assert play(more, copy) == []
+    assert "WARNING" not in (copy / "log.txt").read_text()
+    with pytest.raises(ValueError, match="another experiment"):
+        play(SIX_RUNS, copy, extend=True)
+
+
+def test_extending_keeps_a_batch_that_was_not_full(tmp_path: Path) -> None:
+    few, some, many = (SIX_RUNS | {"seeds": seeds, "batch": 4} for seeds in (3, 5, 9))
+    folder = tmp_path / "steps"
+    play(few, folder)
+    for more in (some, many):
+        before = stored(folder)
+        assert play(more, folder, extend=True) == []
+        assert before.items() <= stored(folder).items()
+    before = stored(folder)
+    path = sorted(folder.glob("units/*/sw*/0000003.npz"))[0]
+    path.unlink()
+    assert play(many, folder) == []  # without --extend: the very same experiment
+    assert stored(folder) == before
+    assert "WARNING" not in (folder / "log.txt").read_text()
+    play(many, tmp_path / "fresh")
+    steps, fresh = load_results(folder), load_results(tmp_path / "fresh")
+    assert list(steps.rows()) == list(fresh.rows())
+    for label in fresh.agents:
+        for name, array in fresh.read("abrupt", label).items():
+            np.testing.assert_array_equal(steps.read("abrupt", label)[name], array)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seeds": 4}, {"root_seed": 1}, {"batch": 3}, {"horizon": 30}, {"agent": [CHANCE]}],
+    ids=lambda change: next(iter(change)),
+)
+def test_extending_refuses_what_is_no_part(change: Table, copy: Path) -> None:
+    before = stored(copy, ".npz", ".json")
+    with pytest.raises(ValueError, match=r"Choose another folder\.$"):
+        play(SIX_RUNS | change, copy, extend=True)
+    assert stored(copy, ".npz", ".json") == before
+
+
+def test_a_table_that_changed_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "arms.csv"
+    table.write_text("t,A,B\n" + "".join(f"{i},{i % 3},{i % 5}\n" for i in range(30)))
+    entry = {"id": "WGPBandit-Table-v0", "kwargs": {"table": str(table)}}
+    values = SIX_RUNS | {"environment": [entry], "agent": [CHANCE]}
+    folder = tmp_path / "out"
+    assert play(values, folder) == []
+    sha = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert json.loads((folder / "manifest.json").read_text())["files"] == {str(table): sha}
+    assert play(values, folder) == []
+    table.write_text(table.read_text().replace("4,1,4", "4,1,5"))
+    with pytest.raises(ValueError, match=r"Its .*arms\.csv was .*Choose another folder\.$"):
+        play(values, folder)
+    with pytest.raises(ValueError, match=r"arms\.csv was .*Choose another folder\.$"):
+        play(values | {"seeds": 8}, folder, extend=True)
+
+
+def test_other_folders_are_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds other files, as mine\.txt\. Choose an empty"):
+        play(SIX_RUNS, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(ValueError, match=r"holds no results of `wgp-gym run`: it has no manifest"):
+        load_results(tmp_path)
+    with pytest.raises(NotADirectoryError):
+        play(SIX_RUNS, tmp_path / "mine.txt")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is no manifest of `wgp-gym run`"),
+        ("[]", "is no manifest of `wgp-gym run`"),
+        ('{"format": "wgp-gym results 0"}', "is of the format 'wgp-gym results 0', not"),
+        ('{"format": "wgp-gym results 1"}', "is no manifest of `wgp-gym run`"),
+    ],
+)
+def test_other_manifests_are_refused(content: str, message: str, copy: Path) -> None:
+    (copy / "manifest.json").write_text(content)
+    for use in (lambda: play(SIX_RUNS, copy), lambda: load_results(copy)):
+        with pytest.raises(ValueError, match=rf"manifest\.json {message}"):
+            use()
+    assert (copy / "manifest.json").read_text() == content
+
+
+def test_results_of_another_version_are_refused(copy: Path) -> None:
+    path = copy / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["versions"]["numba"] = "0.1"
+    path.write_text(json.dumps(manifest))
+    shutil.rmtree(next((copy / "units").glob("*/random*")))
+    assert play(SIX_RUNS, copy) == []
+    assert "WARNING other versions than those of the runs before: numba" in (
+        copy / "log.txt"
+    ).read_text()
+    manifest["versions"]["wgp-gym"] = "0.0.1"
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match=r"was played by wgp-gym 0\.0\.1, and this is"):
+        play(SIX_RUNS, copy)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_disk_that_is_full_at_the_start_leaves_no_obstacle(whole: Path, tmp_path: Path) -> None:
+    with (
+        full_disk(tmp_path / "out" / "manifest.json"),
+        pytest.raises(OSError, match="No space left"),
+    ):
+        play(SIX_RUNS, tmp_path / "out")
+    (tmp_path / "out" / "manifest.json.part").write_text("{")  # cut short
+    assert play(SIX_RUNS, tmp_path / "out") == []
+    assert stored(tmp_path / "out") == stored(whole)

@@ -1,0 +1,49 @@
+"""How agents look: each like itself wherever it is drawn, and no two alike."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from wgp_agents.benchmark import plots
+from wgp_agents.benchmark.experiment import AgentSpec
+from wgp_agents.benchmark.styles import DASHES, STYLES, base_style, styles
+from wgp_agents.registry import AGENTS, AgentEntry
+
+
+def test_every_agent_looks_like_itself_and_like_no_other() -> None:
+    specs = [AgentSpec(name, name) for name in AGENTS]
+    specs += [AgentSpec(f"{name} {k}", name) for k in range(1, 12) for name in AGENTS]
+    found = styles(specs)
+    assert list(found) == [spec.label for spec in specs]
+    assert len(set(found.values())) == len(specs) > 50
+    for name in AGENTS:
+        assert found[name] == base_style(name)
+    for look in found.values():
+        assert look.dash == DASHES[look.line]
+        assert re.fullmatch("#[0-9A-F]{6}", look.colour)
+
+
+def test_the_first_four_variants_share_the_colour_and_differ_in_line_and_marker() -> None:
+    found = list(styles([AgentSpec(str(k), "wgp-ucb") for k in range(9)]).values())
+    assert {look.colour for look in found[:4]} == {STYLES["wgp-ucb"].colour}
+    assert len({look.line for look in found[:4]}) == len({look.marker for look in found[:4]}) == 4
+    assert len({look.colour for look in found}) == 3
+    for one, other in itertools.combinations(found, 2):
+        assert one != other
+
+
+def test_agents_without_a_row_look_the_same_whatever_they_are_compared_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fresh = [f"fresh-{k}" for k in range(40)]
+    for name in fresh:
+        monkeypatch.setitem(AGENTS, name, AgentEntry(name, "m:C", name, "none"))
+    found = styles([AgentSpec(name, name) for name in AGENTS])
+    assert len(set(found.values())) == len(AGENTS) > 50
+    alone = styles([AgentSpec("x", "fresh-7"), AgentSpec("y", "fresh-3")])
+    assert alone["x"] == found["fresh-7"]
+    assert alone["y"] == found["fresh-3"]
+    assert plots.look("fresh-7/a note") == found["fresh-7"]

@@ -181,7 +181,9 @@ def write_tables(results: Results, summary: Summary, folder: Path) -> None:
         for difference in found
     ]
     write_csv(folder / "comparisons.csv", pairs, ("task", *Difference._fields))
-    write_csv(folder / "aggregate.csv", summary.aggregate, list(*summary.aggregate[:1]) or ["agent"])
+    write_csv(
+        folder / "aggregate.csv", summary.aggregate, list(*summary.aggregate[:1]) or ["agent"]
+    )
     rows = list(results.rows())
     columns = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     write_csv(folder / "runs.csv", rows, columns)

@@ -112,7 +112,10 @@ def report_flags(command: argparse.ArgumentParser) -> None:
     """Add the flags of `report`."""
     command.add_argument("folder", type=Path, help="what `wgp-gym run` has written")
     command.add_argument(
-        "--format", action="append", choices=experiments.FORMATS, help="default: all of them"
+        "--format",
+        action="append",
+        choices=experiments.FORMATS,
+        help="what to write beside the tables in CSV; default: html and md",
     )
     text = "report on what there is, though runs are missing"
     command.add_argument("--partial", action="store_true", help=text)

@@ -12,6 +12,7 @@ __all__ = ["report", "reproduce", "run"]
 
 RESULTS = Path("results")
 FORMATS = ("html", "md", "figures")
+USUAL = ("html", "md")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
             return 0
         failed = carry_out(experiment, out, workers, options.extend)
         if not options.no_report:
-            write_report(out, FORMATS, partial=bool(failed))
+            write_report(out, USUAL, partial=bool(failed))
     except (ValueError, OSError, ImportError, LostWorker) as error:
         code = refused("run", error)
         return ended(failed, out) or code
@@ -109,7 +110,7 @@ def report(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark.summary import summarise
 
     try:
-        formats = tuple(options.format or FORMATS)
+        formats = tuple(options.format or USUAL)
         write_report(options.folder, formats, partial=options.partial)
         if options.into is not None:
             results = load_results(options.folder, partial=options.partial)
@@ -133,7 +134,7 @@ def reproduce(options: argparse.Namespace) -> int:
         experiment = declare(overridden(read_declaration("figure1"), options))
         check(experiment)
         failed = carry_out(experiment, options.out, Workers(options.jobs), options.extend)
-        write_report(options.out, ("html", "md"), partial=bool(failed))
+        write_report(options.out, USUAL, partial=bool(failed))
         figure1.draw(load_results(options.out, partial=bool(failed)), options.out)
     except (ValueError, OSError, LostWorker) as error:
         return refused("reproduce", error)

@@ -5,6 +5,7 @@ figure by default). An agent looks the same in every picture: see `wgp_agents.be
 """
 
 from wgp_agents.benchmark.figures.curves import plays, regret_around_changes, regret_curves
+from wgp_agents.benchmark.figures.files import write_figures
 from wgp_agents.benchmark.figures.scaling import growth
 from wgp_agents.benchmark.figures.spread import final_regret, performance_profile
 from wgp_agents.benchmark.figures.tuning import sensitivity
@@ -17,4 +18,5 @@ __all__ = [
     "regret_around_changes",
     "regret_curves",
     "sensitivity",
+    "write_figures",
 ]

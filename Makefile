@@ -16,11 +16,11 @@ compare: .venv/rl.stamp
 models: .venv/rl.stamp
 	$(BIN)/python scripts/train_models.py
 
-test: lint
+test: lint .venv/browser.stamp
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 harnesses: .venv-harnesses/stamp
-	.venv-harnesses/bin/python -m pytest tests/test_harness_examples.py
+	.venv-harnesses/bin/python -m pytest tests/test_harness_examples.py tests/test_benchmark_cluster.py
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -38,14 +38,22 @@ lint: .venv/dev.stamp
 	touch $@
 
 .venv/dev.stamp: .venv/rl.stamp
-	$(PIP) -e '.[rl,dev]'
+	$(PIP) -e '.[rl,tables,dask,dev]'
+	touch $@
+
+# The report's page is tested in a real browser. The continuous integration gets one; elsewhere,
+# those tests are skipped where there is none.
+.venv/browser.stamp: .venv/dev.stamp
+	if [ "$$CI" = true ] && ! command -v chromedriver >/dev/null; then \
+	  { apt-get -qq update && apt-get -qq -y install chromium chromium-driver >/dev/null; } || \
+	  echo "There is no Chromium: the tests of the report's page in a browser are skipped."; fi
 	touch $@
 
 # A place of its own: RLlib asks for an older gymnasium.
 .venv-harnesses/stamp: pyproject.toml constraints.txt
 	test -x .venv-harnesses/bin/python || $(PYTHON) -m venv .venv-harnesses
 	$(PIP:$(BIN)%=.venv-harnesses/bin%) torch
-	$(PIP:$(BIN)%=.venv-harnesses/bin%) -e '.[rl,dev,harnesses]'
+	$(PIP:$(BIN)%=.venv-harnesses/bin%) -e '.[rl,tables,dask,dev,harnesses]'
 	touch $@
 
 clean:

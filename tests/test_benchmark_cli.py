@@ -1,129 +1,112 @@
-"""The command, end to end on a small setting, and the files it writes."""
+"""The command, end to end on small settings: what it writes, says and refuses."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from benchmark_small import ABRUPT, FAILS, SIX_RUNS, stored, write_toml
 
 import wgp_agents
 from wgp_agents import cli
-from wgp_agents.benchmark import experiment, files, report
+from wgp_agents.benchmark import figure1, files, plan, play
+from wgp_agents.benchmark import run as running
+from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.rollout import rollout
 from wgp_gym.registration import ENVIRONMENTS
 
-SMALL = ["reproduce", "--seeds", "3", "--horizon", "30", "--root-seed", "7"]
-FILES = {
-    "figure1.png", "figure1.pdf", "summary.csv", "runs.csv", "curves.npz", "manifest.json",
-}  # fmt: skip
+SMALL = ["reproduce", "--seeds", "3", "--horizon", "30", "--root-seed", "7", "--jobs", "1"]
+TABLES = {"summary.csv", "comparisons.csv", "aggregate.csv", "runs.csv"}
+PLAYED = {"units", "manifest.json", "experiment.toml", "log.txt", "timings.csv"}
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as text:
+    with path.open(newline="", encoding="utf-8") as text:
         return list(csv.DictReader(text))
 
 
+def code_of(arguments: list[str]) -> Any:
+    try:
+        return cli.main(arguments)
+    except SystemExit as stopped:  # argparse's own way
+        return stopped.code
+
+
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
-    assert cli.main([*SMALL, "--jobs", "1", "--out", str(folder)]) == 0
+def figure(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("figure")
+    assert cli.main([*SMALL, "--out", str(folder)]) == 0
     return folder
 
 
-def test_all_files_are_there_and_no_other(results: Path) -> None:
-    assert {path.name for path in results.iterdir()} == FILES
-    assert (results / "figure1.png").read_bytes().startswith(b"\x89PNG")
-    assert (results / "figure1.pdf").read_bytes().startswith(b"%PDF")
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_toml(tmp_path / "small.toml", SIX_RUNS)
 
 
-def test_manifest_says_how_to_do_it_again(results: Path) -> None:
-    manifest = json.loads((results / "manifest.json").read_text())
-    assert (manifest["seeds"], manifest["root_seed"], manifest["horizon"]) == (3, 7, 30)
+def test_reproduce_writes_figure_page_and_tables(figure: Path) -> None:
+    reports = {"figure1.png", "figure1.pdf", "report.html", "report.md"}
+    assert {path.name for path in figure.iterdir()} - {".lock"} == PLAYED | TABLES | reports
+    assert (figure / "figure1.png").read_bytes().startswith(b"\x89PNG")
+    assert (figure / "figure1.pdf").read_bytes().startswith(b"%PDF")
+    manifest = json.loads((figure / "manifest.json").read_text())
     assert set(manifest["versions"]) == {*files.PACKAGES, "python"}
-    assert [panel["environment"] for panel in manifest["panels"]] == [
-        panel.environment for panel in experiment.PANELS
-    ]
-    assert len(manifest["settings"]) == 4
+    made = manifest["experiment"]
+    assert (made["seeds"], made["root_seed"], made["title"]) == (3, 7, "Figure 1")
+    assert [task["kwargs"] for task in made["tasks"]] == [{"horizon": 30}] * 3
+    assert len(made["agents"]) == 2 + 3 * 4 + 1
 
 
-def test_summary_follows_from_the_runs(results: Path) -> None:
-    finals: dict[tuple[str, ...], list[float]] = {}
-    keys = ("panel", "variation_budget", "regularization", "agent")
-    for row in rows(results / "runs.csv"):
-        finals.setdefault(tuple(row[key] for key in keys), []).append(float(row["final_regret"]))
-    summary = rows(results / "summary.csv")
-    assert len(summary) == len(finals) == 3 * 4 * len(experiment.COMPETITORS)
-    for row in summary:
-        values = finals[tuple(row[key] for key in keys)]
-        assert len(values) == 3
-        assert float(row["mean_final_regret"]) == pytest.approx(np.mean(values))
-        expected = np.std(values, ddof=1) / np.sqrt(3)
-        assert float(row["standard_error"]) == pytest.approx(expected)
-        reference = finals[(*(row[key] for key in keys[:3]), "wgp-ucb")]
-        difference = np.mean(values) - np.mean(reference)
-        assert float(row["minus_wgp-ucb"]) == pytest.approx(difference, abs=1e-9)
-
-
-def test_curves_end_in_the_runs_final_regrets(results: Path) -> None:
-    curves = np.load(results / "curves.npz")
-    assert len(curves.files) == 3 * 4 * len(experiment.COMPETITORS)
-    for panel in experiment.PANELS:
-        for agent in experiment.COMPETITORS:
-            finals = [
-                float(row["final_regret"])
-                for row in rows(results / "runs.csv")
-                if (row["panel"], row["agent"]) == (panel.name, agent)
-                and row["variation_budget"] == panel.setting.variation_budget
-                and row["regularization"] == "R^2"
-            ]
-            curve = report.load_curves(results, panel)[agent]
+def test_the_figure_shows_the_paper_s_tuning(figure: Path) -> None:
+    results = load_results(figure)
+    for panel in figure1.PANELS:
+        shown = figure1.curves(results, panel)
+        assert list(shown) == list(figure1.COMPETITORS)
+        for name, curve in shown.items():
             assert curve.shape == (3, 30)
-            np.testing.assert_allclose(curve[:, -1], finals, rtol=1e-6)
+            tuned = "" if name == "igp-ucb" else f" B_T {panel.variation_budget},"
+            label = f"{name.upper()},{tuned} lambda default"
+            final = results.final_regret(panel.task, label)
+            np.testing.assert_allclose(curve[:, -1], final, rtol=1e-5)
 
 
-def test_a_row_of_runs_can_be_played_again_alone(results: Path) -> None:
+def test_a_row_of_runs_can_be_played_again_alone(figure: Path) -> None:
     (row,) = (
         row
-        for row in rows(results / "runs.csv")
-        if (row["panel"], row["agent"], row["run"]) == ("slow", "wgp-ucb", "2")
-        and (row["variation_budget"], row["regularization"]) == ("known", "R^2")
+        for row in rows(figure / "runs.csv")
+        if (row["task"], row["run"]) == ("slow", "2")
+        and row["agent"] == "WGP-UCB, B_T known, lambda default"
     )
     env = gymnasium.make("WGPBandit-Slow-v0", horizon=30)
     agent = wgp_agents.make("wgp-ucb", env, variation_budget="known")
     played = rollout(agent, env, int(row["env_seed"]), int(row["agent_seed"]))
     assert played["cumulative_regret"][0, -1] == float(row["final_regret"])
-    assert played.variation_budgets[0] == float(row["B_T"])
+    assert played.variation_budgets[0] == float(row["variation_budget"])
 
 
-def test_comparisons_are_paired(results: Path) -> None:
-    seeds: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for row in rows(results / "runs.csv"):
-        seeds.setdefault((row["panel"], row["run"]), set()).add((row["env_seed"], row["B_T"]))
-    assert all(len(episodes) == 1 for episodes in seeds.values())
-    assert len(set.union(*seeds.values())) == 9
+def test_reproduce_extends_and_refuses(figure: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = stored(figure)
+    more = ["reproduce", "--seeds", "4", *SMALL[3:], "--out", str(figure)]
+    assert cli.main(more) == 2
+    said = capsys.readouterr().err
+    assert "wgp-gym reproduce: error: " in said
+    assert "Its seeds was 3, and is 4 now" in said
+    assert stored(figure) == before
 
 
-def test_processes_change_no_number(results: Path, tmp_path: Path) -> None:
-    assert cli.main([*SMALL, "--jobs", "2", "--out", str(tmp_path)]) == 0
-    for name in ("runs.csv", "summary.csv"):
-        assert (tmp_path / name).read_text() == (results / name).read_text()
-
-
-def test_more_seeds_leave_the_first_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def finals(count: int) -> list[Any]:
-        every = experiment.units(count, 7, 30)
-        work = [u for u in every if u.agent == "wgp-ucb" and u.setting == u.panel.setting]
-        collected = report.collect(experiment.run(work, jobs=1))
-        return [result.cumulative_regret[:, -1] for result in collected.values()]
-
-    monkeypatch.setattr(experiment, "CHUNK", 2)
-    for few, many in zip(finals(3), finals(5), strict=True):
-        np.testing.assert_array_equal(few, many[:3])
+@pytest.mark.parametrize("arguments", [["--seeds", "0"], ["--jobs", "-1"], ["--horizon", "x"]])
+@pytest.mark.parametrize("command", ["reproduce", "run"])
+def test_wrong_numbers_are_refused(
+    command: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of([command, *arguments]) == 2
+    assert "must be a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,13 +116,98 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         assert name in printed
 
 
-@pytest.mark.parametrize("arguments", [["--seeds", "0"], ["--jobs", "-1"], ["--horizon", "x"]])
-def test_wrong_numbers_are_refused(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_flags_and_file_give_the_same_and_flags_go_first(file: Path, tmp_path: Path) -> None:
+    numbers = ["--seeds", "3", "--horizon", "15", "--root-seed", "5", "--jobs", "1"]
+    numbers += ["--no-report", "--out"]
+    flags = ["--env", f"{ABRUPT}:change_points=[[7,14]],horizon=[30,40]", "--agent", "random"]
+    flags += ["--agent", "sw-gp-ucb:window=[5,10]"]
+    assert cli.main(["run", *flags, *numbers, str(tmp_path / "flags")]) == 0
+    assert cli.main(["run", str(file), *numbers, str(tmp_path / "file")]) == 0
+    found = [load_results(tmp_path / name) for name in ("flags", "file")]
+    for result in found:
+        assert result.horizon("abrupt") == 15
+        assert result.runs("abrupt").tolist() == [0, 1, 2]
+        assert result.experiment.root_seed == 5
+    for label in found[1].agents:
+        arrays = [result.regret("abrupt", label) for result in found]
+        np.testing.assert_array_equal(arrays[0], arrays[1])
+    again = tmp_path / "file" / "experiment.toml"
+    before = stored(tmp_path / "file")
+    out = ["--no-report", "--jobs", "1", "--out"]
+    assert cli.main(["run", str(again), *out, str(tmp_path / "again")]) == 0
+    assert stored(tmp_path / "again") == before
+
+
+def test_a_run_reports_and_a_second_call_has_nothing_to_do(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["reproduce", *arguments])
-    assert "must be a whole number of at least 1" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["run", "small.toml", "--jobs", "1"]) == 0
+    out = tmp_path / "results" / "small"
+    there = {path.name for path in out.iterdir()}
+    assert there - {".lock"} == TABLES | PLAYED | {"report.html", "report.md"}
+    printed = capsys.readouterr().out
+    assert "| SW-GP-UCB window=5" in printed
+    assert "abrupt: " in printed
+    assert "load_results('results/small')" in printed
+    before = stored(out, ".npz", ".csv", ".md", ".json", ".toml")
+    assert cli.main(["run", "small.toml", "--jobs", "1"]) == 0
+    assert stored(out, ".npz", ".csv", ".md", ".json", ".toml") == before
+    assert "9 units, 0 to play" in (out / "log.txt").read_text()
+    (out / "report.md").unlink()
+    assert cli.main(["report", str(out), "--format", "figures"]) == 0
+    assert list((out / "figures").iterdir())
+    assert not (out / "report.md").exists()
+
+
+def test_a_dry_run_plays_nothing_and_writes_nothing(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def _never(*_: Any) -> None:
+        raise AssertionError("it plays")
+
+    monkeypatch.chdir(tmp_path)
+    for module, name in ((running, "attempt"), (play, "rollout"), (play, "play")):
+        monkeypatch.setattr(module, name, _never)
+    before = sorted(tmp_path.rglob("*"))
+    assert cli.main(["run", str(file), "--dry-run", "--jobs", "2", "--out", "new"]) == 0
+    assert sorted(tmp_path.rglob("*")) == before
+    printed = capsys.readouterr().out
+    for label in ("SW-GP-UCB window=5", "SW-GP-UCB window=10", "random"):
+        assert re.search(rf"  {label} +\d+\.\d (s|min|h)\n", printed)
+    assert "1 tasks x 3 agents x 6 runs, in 9 units" in printed
+
+
+REFUSED: list[tuple[list[str], str]] = [
+    (["nothing.toml"], "must be a file, or one of 'dimension'"),
+    ([], "one or more tables [[environment]]"),
+    (["figure1", "--env", ABRUPT], "either an experiment's file or --env and --agent"),
+    (["--env", "WGPBandit-Abrup-v0", "--agent", "random"], "did you mean 'WGPBandit-Abrupt-v0'"),
+    (["--env", f"{ABRUPT}:noise=1", "--agent", "random"], "did you mean 'noise_std'"),
+    (["--env", f"{ABRUPT}:noise_std=-1", "--agent", "random"], "a float in [0, 1e+30]. Got -1"),
+    (["--env", f"{ABRUPT}:noise_std=x", "--agent", "random"], "a float in [0, 1e+30]. Got 'x'"),
+    (["--env", ABRUPT, "--agent", "wgp_ucb"], "did you mean 'wgp-ucb'"),
+    (["--env", ABRUPT, "--agent", "wgp-ucb:discount=2"], "'discount' parameter"),
+    (["--env", ABRUPT, "--agent", "wgp-ucb:discount"], "like NAME:key=value,key=value"),
+    (["smoke", "--backend", "lokky"], "did you mean 'loky'"),
+    (["smoke", "--address", "tcp://here"], "must be empty for 'loky'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=[m for _, m in REFUSED])
+def test_nothing_is_written_when_a_run_is_refused(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["run", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("wgp-gym run: error: ")
+    assert message in said
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -150,31 +218,89 @@ def test_wrong_numbers_are_refused(
     ],
     ids=["horizon", "seed"],
 )
-def test_what_cannot_be_met_is_refused_before_anything_runs(
+def test_what_cannot_be_reproduced_is_refused_before_anything_runs(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    try:
-        code: Any = cli.main(["reproduce", *arguments, "--out", str(tmp_path / "new")])
-    except SystemExit as stopped:  # argparse's own way
-        code = stopped.code
-    assert code == 2
+    assert code_of(["reproduce", *arguments, "--out", str(tmp_path / "new")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
 
-def test_a_file_in_the_way_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [SMALL, ["run", "smoke"]], ids=["reproduce", "run"])
+def test_a_file_in_the_way_is_named(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "taken").touch()
-    assert cli.main([*SMALL, "--out", str(tmp_path / "taken")]) == 2
+    assert cli.main([*command, "--out", str(tmp_path / "taken")]) == 2
     assert "taken" in capsys.readouterr().err
 
 
-def test_an_interrupt_ends_cleanly(
+def test_units_that_fail_are_told_and_the_rest_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = write_toml(tmp_path / "fails.toml", FAILS), tmp_path / "out"
+    command = ["run", str(file), "--jobs", "1", "--out", str(out)]
+    assert cli.main([*command, "--no-report"]) == 1
+    assert f"3 units failed: see {out / 'log.txt'}" in capsys.readouterr().out
+    assert cli.main(["report", str(out), "--format", "md"]) == 2
+    assert "3 units are missing" in capsys.readouterr().err
+    formats = ["--format", "md", "--format", "html"]
+    assert cli.main(["report", str(out), "--partial", *formats]) == 0
+    assert len(rows(out / "runs.csv")) == 9
+    assert "interval of 3 runs" in (out / "report.md").read_text("utf-8")
+    assert not (out / "figures").exists()
+
+
+def test_all_units_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def _broken(*_: Any) -> None:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(play, "rollout", _broken)
+    file = write_toml(tmp_path / "small.toml", SIX_RUNS)
+    assert cli.main(["run", str(file), "--jobs", "1", "--out", str(tmp_path / "out")]) == 1
+    printed = capsys.readouterr()
+    assert "9 units failed: see" in printed.out
+    assert "holds no batch of runs that every agent has played yet" in printed.err
+
+
+def test_a_report_refuses_damage_and_fills_in_a_readme(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, readme = tmp_path / "out", tmp_path / "README.md"
+    assert cli.main(["run", str(file), "--jobs", "1", "--no-report", "--out", str(out)]) == 0
+    command = ["report", str(out), "--format", "md", "--into", str(readme)]
+    assert cli.main(command) == 2
+    assert "README.md" in capsys.readouterr().err
+    readme.write_text("A\n<!-- results -->\n<!-- /results -->\nB\n")
+    assert cli.main(command) == 0
+    text = (out / "report.md").read_text("utf-8").partition("\n\n")[2].strip()
+    expected = f"A\n<!-- results -->\n\n{text}\n\n<!-- /results -->\nB\n"
+    assert readme.read_text("utf-8") == expected
+    path = next(out.glob("units/*/random*/0000002.npz"))
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    capsys.readouterr()
+    for more in ([], ["--partial"]):
+        assert cli.main(["report", str(out), "--format", "md", *more]) == 2
+        assert f"wgp-gym report: error: {path} is damaged" in capsys.readouterr().err
+    assert cli.main(["report", str(tmp_path)]) == 2
+    assert "holds no results of `wgp-gym run`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [SMALL, ["run", "smoke"]], ids=["reproduce", "run"])
+def test_an_interrupt_ends_cleanly(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(experiment, "run", interrupt)
-    assert cli.main([*SMALL, "--out", str(tmp_path)]) == 130
+    monkeypatch.setattr(plan, "prepare", interrupt)
+    assert cli.main([*command, "--out", str(tmp_path / "out")]) == 130
     assert "Interrupted" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -13,12 +13,15 @@ from typing import Any
 
 import pytest
 from benchmark_small import ABRUPT, SIX_RUNS, play, stored, write_toml
+from threadpoolctl import threadpool_info
 
 from wgp_agents import cli
+from wgp_agents.benchmark import play as playing
 from wgp_agents.benchmark.declaration import declare
 from wgp_agents.benchmark.experiment import Unit
 from wgp_agents.benchmark.parallel import Workers, run_as_done
 from wgp_agents.benchmark.play import attempt
+from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.benchmark.run import run
 
 distributed = pytest.importorskip("distributed")
@@ -33,24 +36,17 @@ def cluster() -> Iterator[Any]:
         yield started
 
 
-def threads(_: Unit) -> list[int]:
-    """Play a unit; return the sizes of the pools while it plays, and of its process after it."""
-    from threadpoolctl import threadpool_info
-
-    from wgp_agents.benchmark import play as playing
-
+def threads(unit: Unit) -> list[int]:
+    """Play a unit; return the sizes of the pools meanwhile, and then the process."""
     seen: list[int] = []
-    real = playing.rollout
 
     def _rollout(*rest: Any) -> Any:
         seen.extend(pool["num_threads"] for pool in threadpool_info())
-        return real(*rest)
+        return rollout(*rest)
 
-    playing.rollout = _rollout
-    try:
-        playing.play(_)
-    finally:
-        playing.rollout = real
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(playing, "rollout", _rollout)
+        playing.play(unit)
     return [*seen, os.getpid()]
 
 
@@ -103,7 +99,7 @@ def test_the_command_starts_a_cluster_of_its_own(
 ) -> None:
     play(SIX_RUNS, tmp_path / "serial")
     file = write_toml(tmp_path / "small.toml", SIX_RUNS)
-    command = ["run", str(file), "--backend", "dask", "--jobs", "2", "--no-report", "--out"]
+    command = ["run", str(file), "--backend", "dask", "--jobs", "1", "--no-report", "--out"]
     assert cli.main([*command, str(tmp_path / "out")]) == 0
     assert stored(tmp_path / "out") == stored(tmp_path / "serial")
     nobody = ["--address", "nonsense://nowhere"]

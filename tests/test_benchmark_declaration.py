@@ -138,7 +138,10 @@ WRONG: list[tuple[Table, str]] = [
     ({"agent": [CHANCE, CHANCE]}, r"'label' .* different for every \[\[agent\]\].* Got 'random'"),
     ({"agent": [{"name": "random", "label": 3}]}, "'label' .* must be a text"),
     *(
-        ({"agent": [{"name": "wgp-ucb", "label": label, "parameters": {"discount": 0.9}}]}, "stands")
+        (
+            {"agent": [{"name": "wgp-ucb", "label": label, "parameters": {"discount": 0.9}}]},
+            "stands",
+        )
         for label in ("{window}", "{", "{}", "{discount.x}", "{discount[0]}")
     ),
 ]
@@ -198,7 +201,7 @@ def test_no_file_no_toml(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"bad\.toml is not a TOML file"):
             read_declaration(str(tmp_path / "bad.toml"))
     for text in (f"{ABRUPT}:noise_std", f"{ABRUPT}:=3", f"{ABRUPT}:a=1,b"):
-        with pytest.raises(ValueError, match="'env' .* must be like NAME:key=value"):
+        with pytest.raises(ValueError, match=r"'env' .* must be like NAME:key=value"):
             from_flags([text], [])
 
 
@@ -234,6 +237,8 @@ def test_the_plan_names_every_cell_and_its_time() -> None:
     assert "small: 2 tasks x 3 agents x 5 runs, in 18 units of up to 2 runs" in text
     for task, agent in cells:
         _, _, after = text.partition(f"\n{task}: {ABRUPT}")
-        assert re.search(rf"^  {re.escape(agent)} +[\d.]+ (s|min|h)$", after.partition("\n\n")[0], re.M)
+        assert re.search(
+            rf"^  {re.escape(agent)} +[\d.]+ (s|min|h)$", after.partition("\n\n")[0], re.M
+        )
     assert re.search(r"About [\d.]+ \w+ of computing, on 2 processes about [\d.]+ \w+\.$", text)
     assert [readable(s) for s in (2, 90, 5400)] == ["2.0 s", "1.5 min", "1.5 h"]

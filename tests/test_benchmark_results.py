@@ -81,9 +81,12 @@ def test_arrays_are_those_of_a_direct_rollout(results: Results) -> None:
 
 def test_changes_are_the_first_steps_of_new_functions(results: Results) -> None:
     # Over 12 steps the one change is less than a tenth; over 20 steps two are.
-    assert results.changes("abrupt") == np.flatnonzero(
-        results.steps("abrupt", "random", "changed").all(axis=0)
-    ).__add__(1).tolist()
+    assert (
+        results.changes("abrupt")
+        == np.flatnonzero(results.steps("abrupt", "random", "changed").all(axis=0))
+        .__add__(1)
+        .tolist()
+    )
     assert len(results.changes("abrupt")) == 2
     assert len(results.changes("box continuous=True")) == 1
     assert results.changes("slow") == []
@@ -184,7 +187,7 @@ def test_unknown_names_are_refused(results: Results) -> None:
         results.final_regret("abrup", "random")
     with pytest.raises(ValueError, match="'agent' parameter of the results"):
         results.regret("abrupt", "rando")
-    with pytest.raises(ValueError, match="'name' parameter of Results.steps"):
+    with pytest.raises(ValueError, match=r"'name' parameter of Results\.steps"):
         results.steps("abrupt", "random", "final_regret")
-    with pytest.raises(ValueError, match="'name' parameter of Results.per_run"):
+    with pytest.raises(ValueError, match=r"'name' parameter of Results\.per_run"):
         results.per_run("abrupt", "random", "regret")

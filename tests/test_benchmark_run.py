@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import warnings
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from wgp_agents import cli
 from wgp_agents.benchmark import play as playing
 from wgp_agents.benchmark.parallel import Workers
-from wgp_agents.benchmark.report import timings
 from wgp_agents.benchmark.results import Results, load_results
+from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.benchmark.tables import timings
 
 
 def numbers(results: Results, task: str, label: str) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def test_a_failure_does_not_end_the_others(
 
 
 def test_what_fails_is_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = playing.rollout
+    real = rollout
     fails = True
 
     def _rollout(agent: Any, *rest: Any) -> Any:
@@ -138,7 +140,7 @@ def test_what_fails_is_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_warnings_of_a_unit_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = playing.rollout
+    real = rollout
 
     def _rollout(*rest: Any) -> Any:
         warnings.warn("rather hot today", RuntimeWarning, stacklevel=1)
@@ -237,6 +239,28 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(
     assert "ended early, by OSError" in (out / "log.txt").read_text()
     assert cli.main(command) == 0
     assert stored(out) == expected
+
+
+def test_a_log_that_cannot_be_written_ends_the_run_cleanly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no device that is always full")
+    (tmp_path / "manifest.json.part").touch()  # of a start that was killed
+    play(SIX_RUNS, tmp_path)
+    before = stored(tmp_path)
+    next(tmp_path.glob("units/*/random*/*.npz")).unlink()
+    (tmp_path / "log.txt").unlink()
+    (tmp_path / "log.txt").symlink_to("/dev/full")
+    log = logging.getLogger("wgp_agents.benchmark.run")
+    state = log.level, log.propagate, list(log.handlers)
+    with pytest.raises(OSError, match="No space left"):
+        play(SIX_RUNS, tmp_path)
+    assert (log.level, log.propagate, log.handlers) == state
+    assert "Logging error" not in capsys.readouterr().err
+    (tmp_path / "log.txt").unlink()
+    assert play(SIX_RUNS, tmp_path) == []
+    assert stored(tmp_path) == before
 
 
 @pytest.mark.parametrize(

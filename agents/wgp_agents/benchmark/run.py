@@ -121,7 +121,7 @@ def mend(path: Path) -> None:
 @contextmanager
 def logged(path: Path) -> Iterator[None]:
     """Write what is logged meanwhile to the end of a file, and warnings to the terminal too."""
-    to_file, to_terminal = logging.FileHandler(path, encoding="utf-8"), BesideTheBar()
+    to_file, to_terminal = LogFile(path, encoding="utf-8"), BesideTheBar()
     to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     to_terminal.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     to_terminal.setLevel(logging.WARNING)
@@ -135,9 +135,19 @@ def logged(path: Path) -> Iterator[None]:
     finally:
         for handler in handlers:
             LOG.removeHandler(handler)
-            handler.close()
         LOG.setLevel(level)
         LOG.propagate = True
+        for handler in handlers:
+            handler.close()  # may raise where the disk is full
+
+
+class LogFile(logging.FileHandler):
+    """Raises what keeps it from writing, as a full disk, where the standard one prints it."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Raise the error in hand."""
+        del record
+        raise
 
 
 class BesideTheBar(logging.Handler):

@@ -30,11 +30,11 @@ from wgp_agents.benchmark.experiment import Experiment, Unit
 from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.play import Arrays
-from wgp_agents.benchmark.report import write_page
+from wgp_agents.benchmark.report.content import write_page
+from wgp_agents.benchmark.report.summary import summarise, write_tables
+from wgp_agents.benchmark.report.tables import timings
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.run import run
-from wgp_agents.benchmark.summary import summarise, write_tables
-from wgp_agents.benchmark.tables import timings
 
 AGENTS = ("igp-ucb", "r-gp-ucb", "sw-gp-ucb", "wgp-ucb")
 Rows = list[tuple[str, float, str]]

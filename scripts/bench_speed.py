@@ -31,7 +31,7 @@ from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
 import wgp_agents
-from wgp_agents.benchmark.figure1 import COMPETITORS
+from wgp_agents.benchmark.figures.figure1 import COMPETITORS
 from wgp_agents.benchmark.rollout import Rollout, make_vector, rollout
 from wgp_agents.gp.width import deng_width
 from wgp_gym.envs import SyntheticTask

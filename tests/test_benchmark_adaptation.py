@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgp_agents.benchmark.adaptation import adaptation_times, smoothed
+from wgp_agents.benchmark.statistics import adaptation_times, smoothed
 
 INF = np.inf
 # Steps           1    2    3    4    5    6    7    8

@@ -15,8 +15,9 @@ from benchmark_small import ABRUPT, FAILS, SIX_RUNS, stored, write_toml
 
 import wgp_agents
 from wgp_agents import cli
-from wgp_agents.benchmark import figure1, files, plan, play
+from wgp_agents.benchmark import files, plan, play
 from wgp_agents.benchmark import run as running
+from wgp_agents.benchmark.figures import figure1
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.rollout import rollout
 from wgp_gym.registration import ENVIRONMENTS

@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
 from wgp_agents import cli
-from wgp_agents.benchmark import plots
+from wgp_agents.benchmark.figures import compare as plots
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3 import comparison
 from wgp_agents.sb3.model import SHIPPED, load_model, shipped_model

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgp_agents.benchmark import comparisons
-from wgp_agents.benchmark.comparisons import Difference, paired_comparisons
+from wgp_agents.benchmark.statistics import Difference, comparisons, paired_comparisons
 from wgp_gym.kernels import Array
 
 RNG = np.random.default_rng(0)

@@ -22,11 +22,11 @@ from wgp_agents.benchmark.figures import (
     regret_curves,
     sensitivity,
 )
+from wgp_agents.benchmark.figures.styles import STYLES
 from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
-from wgp_agents.benchmark.styles import STYLES
 
 RUNS = 5
 SMALL = {"points_per_dim": 15}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgp_agents.benchmark.page import assemble
-from wgp_agents.benchmark.page.colours import PAPER_DARK, PAPER_LIGHT, contrast, readable
+from wgp_agents.benchmark.report.page import assemble
+from wgp_agents.benchmark.report.page.colours import PAPER_DARK, PAPER_LIGHT, contrast, readable
 
 LOOKS = [("#0072B2", ""), ("#009E73", "6 3"), ("#E69F00", "8 3 2 3"), ("#999999", "2 3")]
 LOOKS += [("#882255", ""), ("#000000", "4 2"), ("#BBBBBB", "2 3"), ("#D55E00", "")]

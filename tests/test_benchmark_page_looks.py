@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_benchmark_page import EVIL, content
 
-from wgp_agents.benchmark.page import assemble
+from wgp_agents.benchmark.report.page import assemble
 
 pytest.importorskip("selenium")
 if not (shutil.which("chromium") and shutil.which("chromedriver")):

@@ -26,9 +26,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from wgp_agents import cli
 from wgp_agents.benchmark import play as playing
 from wgp_agents.benchmark.parallel import Workers
+from wgp_agents.benchmark.report.tables import timings
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.rollout import rollout
-from wgp_agents.benchmark.tables import timings
 
 
 def numbers(results: Results, task: str, label: str) -> dict[str, Any]:

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wgp_agents.benchmark import bootstrap
-from wgp_agents.benchmark.aggregate import interquartile_mean, probability_of_improvement
-from wgp_agents.benchmark.bootstrap import Interval
 from wgp_agents.benchmark.statistics import (
+    Interval,
+    bootstrap,
     estimate,
+    interquartile_mean,
     loglog_slope,
     mean_interval,
     median_interval,
     paired_difference,
+    probability_of_improvement,
     share_of,
 )
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from wgp_agents.benchmark import plots
 from wgp_agents.benchmark.experiment import AgentSpec
-from wgp_agents.benchmark.styles import DASHES, STYLES, base_style, styles
+from wgp_agents.benchmark.figures import compare as plots
+from wgp_agents.benchmark.figures.styles import DASHES, STYLES, base_style, styles
 from wgp_agents.registry import AGENTS, AgentEntry
 
 

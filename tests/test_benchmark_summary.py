@@ -11,10 +11,10 @@ import pytest
 from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, WINDOWS, play
 from numpy.typing import NDArray
 
-from wgp_agents.benchmark import markdown
-from wgp_agents.benchmark.report import findings
+from wgp_agents.benchmark.report import markdown
+from wgp_agents.benchmark.report.content import findings
+from wgp_agents.benchmark.report.summary import Summary, summarise, write_tables
 from wgp_agents.benchmark.results import Results, load_results
-from wgp_agents.benchmark.summary import Summary, summarise, write_tables
 
 KWARGS = {"change_points": [[15, 30]], "noise_std": [0.1, 1.0]}
 VALUES = SIX_RUNS | {

@@ -77,7 +77,7 @@ def train(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """Play trained policies beside WGP-UCB, and write tables and picture; return the exit code."""
-    from wgp_agents.benchmark import plots
+    from wgp_agents.benchmark.figures import compare as plots
 
     started = time.perf_counter()
     try:

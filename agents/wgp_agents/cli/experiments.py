@@ -82,10 +82,10 @@ def ended(failed: list[Any], out: Path) -> int:
 
 def write_report(out: Path, formats: tuple[str, ...], *, partial: bool) -> None:
     """Write tables, page and figures of what a folder holds, and print the main table."""
-    from wgp_agents.benchmark import markdown
-    from wgp_agents.benchmark.report import findings, write_page
+    from wgp_agents.benchmark.report import markdown
+    from wgp_agents.benchmark.report.content import findings, write_page
+    from wgp_agents.benchmark.report.summary import summarise, write_tables
     from wgp_agents.benchmark.results import load_results
-    from wgp_agents.benchmark.summary import summarise, write_tables
 
     results = load_results(out, partial=partial)
     summary = summarise(results)
@@ -105,9 +105,9 @@ def write_report(out: Path, formats: tuple[str, ...], *, partial: bool) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Report on what a folder holds; return the exit code."""
-    from wgp_agents.benchmark import markdown
+    from wgp_agents.benchmark.report import markdown
+    from wgp_agents.benchmark.report.summary import summarise
     from wgp_agents.benchmark.results import load_results
-    from wgp_agents.benchmark.summary import summarise
 
     try:
         formats = tuple(options.format or USUAL)
@@ -124,8 +124,8 @@ def report(options: argparse.Namespace) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """Play Figure 1, print its table, and write its files; return the exit code."""
-    from wgp_agents.benchmark import figure1
     from wgp_agents.benchmark.declaration import declare, read_declaration
+    from wgp_agents.benchmark.figures import figure1
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check
     from wgp_agents.benchmark.results import load_results

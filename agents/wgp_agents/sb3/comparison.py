@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from wgp_agents.benchmark.experiment import run_seeds
+from wgp_agents.benchmark.figures.compare import label
 from wgp_agents.benchmark.files import write_arrays, write_csv, write_manifest
 from wgp_agents.benchmark.parallel import run_in_order
-from wgp_agents.benchmark.plots import label
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.registry import make

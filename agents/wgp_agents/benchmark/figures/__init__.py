@@ -1,7 +1,7 @@
 """Pictures of an experiment's results, for papers: each function draws one and returns its axes.
 
 All take `agents`, the labels of those to draw (all by default), and `ax`, where to draw (a new
-figure by default). An agent looks the same in every picture: see `wgp_agents.benchmark.styles`.
+figure by default). An agent looks the same in every picture: see `styles`.
 """
 
 from wgp_agents.benchmark.figures.curves import plays, regret_around_changes, regret_curves

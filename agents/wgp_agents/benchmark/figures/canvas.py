@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec
+from wgp_agents.benchmark.figures.styles import Style
 from wgp_agents.benchmark.results import RANDOM, Results
-from wgp_agents.benchmark.styles import Style
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 

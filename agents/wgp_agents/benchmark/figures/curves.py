@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from wgp_agents.benchmark.adaptation import smoothed
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.canvas import (
     GREY,
@@ -23,9 +22,9 @@ from wgp_agents.benchmark.figures.canvas import (
     mark_changes,
     tidy,
 )
+from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.results import RANDOM, Results
-from wgp_agents.benchmark.statistics import Estimate, estimate
-from wgp_agents.benchmark.styles import styles
+from wgp_agents.benchmark.statistics import Estimate, estimate, smoothed
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_int, reject
 

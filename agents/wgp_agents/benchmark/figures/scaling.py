@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wgp_agents.benchmark.bootstrap import Interval
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.canvas import (
     TITLE,
@@ -23,9 +22,9 @@ from wgp_agents.benchmark.figures.grid import (
     tick_at,
     values,
 )
+from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
-from wgp_agents.benchmark.styles import styles
+from wgp_agents.benchmark.statistics import Interval, loglog_slope, mean_interval
 from wgp_gym.validation import check_choice, reject
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from wgp_agents.benchmark.figures.canvas import (
     tidy,
     wrapped,
 )
+from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import share_of
-from wgp_agents.benchmark.styles import styles
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_bool
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wgp_agents.benchmark.bootstrap import Interval
 from wgp_agents.benchmark.declaration import DEFAULT
 from wgp_agents.benchmark.figures.canvas import (
     GREY,
@@ -25,9 +24,9 @@ from wgp_agents.benchmark.figures.grid import (
     ordered,
     tick_at,
 )
+from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import mean_interval
-from wgp_agents.benchmark.styles import styles
+from wgp_agents.benchmark.statistics import Interval, mean_interval
 from wgp_agents.registry import AGENTS
 from wgp_gym.validation import check_choice, reject
 

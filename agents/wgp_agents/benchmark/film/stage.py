@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.benchmark.film_clip import Clip
-from wgp_agents.benchmark.film_panels import Arms, Line, Map, Panel, Strip
+from wgp_agents.benchmark.film.clip import Clip
+from wgp_agents.benchmark.film.panels import Arms, Line, Map, Panel, Strip
 
 __all__ = ["DPI", "Stage"]
 

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
-from wgp_agents.benchmark.bootstrap import (
+from wgp_agents.benchmark.statistics.bootstrap import (
     LEVEL,
     RESAMPLES,
     Interval,

@@ -8,12 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wgp_agents.benchmark.adaptation import adaptation_times
-from wgp_agents.benchmark.aggregate import interquartile_mean, probability_of_improvement
-from wgp_agents.benchmark.comparisons import Difference, paired_comparisons
 from wgp_agents.benchmark.files import write_csv
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import estimate, mean_interval, median_interval, share_of
+from wgp_agents.benchmark.statistics import (
+    Difference,
+    adaptation_times,
+    estimate,
+    interquartile_mean,
+    mean_interval,
+    median_interval,
+    paired_comparisons,
+    probability_of_improvement,
+    share_of,
+)
 from wgp_gym.kernels import Array
 
 __all__ = [

@@ -8,14 +8,14 @@ from typing import Any
 
 import tomli_w
 
-from wgp_agents.benchmark import charts
-from wgp_agents.benchmark.comparisons import Difference
+from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.files import write_whole
-from wgp_agents.benchmark.page import assemble
+from wgp_agents.benchmark.report import charts
+from wgp_agents.benchmark.report.page import assemble
+from wgp_agents.benchmark.report.summary import Summary, competitors
+from wgp_agents.benchmark.report.tables import shared_tables, task_tables, timings
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.styles import styles
-from wgp_agents.benchmark.summary import Summary, competitors
-from wgp_agents.benchmark.tables import shared_tables, task_tables, timings
+from wgp_agents.benchmark.statistics import Difference
 from wgp_agents.registry import AGENTS
 
 __all__ = ["content", "findings", "write_page"]
@@ -44,7 +44,7 @@ def write_page(results: Results, summary: Summary, path: Path) -> None:
 
 
 def content(results: Results, summary: Summary) -> dict[str, Any]:
-    """Return what the page shows, as `wgp_agents.benchmark.page.assemble` takes it."""
+    """Return what the page shows, as `wgp_agents.benchmark.report.page.assemble` takes it."""
     experiment = results.experiment
     looks = styles(experiment.agents)
     agents = [

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wgp_agents.benchmark.files import write_whole
-from wgp_agents.benchmark.report import findings, interval
+from wgp_agents.benchmark.report.content import findings, interval
+from wgp_agents.benchmark.report.summary import Summary, competitors
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.summary import Summary, competitors
 
 __all__ = ["fill_in", "markdown", "regret_table", "write_markdown"]
 

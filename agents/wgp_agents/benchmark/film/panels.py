@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wgp_agents.benchmark.film_clip import Clip
+from wgp_agents.benchmark.film.clip import Clip
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

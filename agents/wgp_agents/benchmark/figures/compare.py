@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.benchmark.figures.styles import STYLES, Style, base_style
 from wgp_agents.benchmark.statistics import estimate
-from wgp_agents.benchmark.styles import STYLES, Style, base_style
 from wgp_agents.registry import AGENTS
 
 if TYPE_CHECKING:

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.benchmark.adaptation import smoothed
-from wgp_agents.benchmark.aggregate import probability_of_improvement
 from wgp_agents.benchmark.play import Arrays
+from wgp_agents.benchmark.report.summary import WINDOW, competitors, yardstick
+from wgp_agents.benchmark.report.sweeps import growth_charts, sensitivity_charts
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import estimate, share_of
-from wgp_agents.benchmark.summary import WINDOW, competitors, yardstick
-from wgp_agents.benchmark.sweeps import growth_charts, sensitivity_charts
+from wgp_agents.benchmark.statistics import estimate, probability_of_improvement, share_of, smoothed
 from wgp_gym.kernels import Array
 
 __all__ = ["charts"]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
+from wgp_agents.benchmark.report.summary import competitors
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
-from wgp_agents.benchmark.summary import competitors
 from wgp_agents.registry import AGENTS
 
 __all__ = ["groups", "growth_charts", "sensitivity_charts"]

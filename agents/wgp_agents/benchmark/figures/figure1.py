@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from wgp_agents.benchmark.plots import draw_curves
+from wgp_agents.benchmark.figures.compare import draw_curves
 from wgp_agents.benchmark.results import Results
 from wgp_gym.kernels import Array
 

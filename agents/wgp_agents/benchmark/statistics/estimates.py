@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from wgp_agents.benchmark.bootstrap import (
+from wgp_agents.benchmark.statistics.bootstrap import (
     BLOCK,
     LEVEL,
     RESAMPLES,

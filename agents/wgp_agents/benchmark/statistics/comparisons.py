@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.benchmark.bootstrap import (
+from wgp_agents.benchmark.statistics.bootstrap import (
     LEVEL,
     RESAMPLES,
     block_sizes,

@@ -16,8 +16,8 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from wgp_agents.benchmark.page.colours import agent_rules
-from wgp_agents.benchmark.page.markup import bullets, reproduce, section, setting, table
+from wgp_agents.benchmark.report.page.colours import agent_rules
+from wgp_agents.benchmark.report.page.markup import bullets, reproduce, section, setting, table
 
 __all__ = ["assemble"]
 

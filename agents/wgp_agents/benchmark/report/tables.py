@@ -7,8 +7,8 @@ import math
 from statistics import median
 from typing import Any
 
+from wgp_agents.benchmark.report.summary import Summary, competitors
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.summary import Summary, competitors
 
 __all__ = ["finite", "shared_tables", "task_tables", "timings"]
 

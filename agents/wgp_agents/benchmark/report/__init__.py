@@ -1,0 +1,1 @@
+"""The report of an experiment: summary rows, tables, charts, the page, Markdown."""

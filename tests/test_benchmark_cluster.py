@@ -58,7 +58,8 @@ def test_a_killed_worker_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     def _kill() -> None:
         while len(list(out.glob("units/*/*/*.npz"))) < 3:
             time.sleep(0.01)
-        killed.append(next(iter(cluster.workers.values())).pid)
+        # One that has played: its row is written just after its unit.
+        killed.append(int((out / "timings.csv").read_text().splitlines()[1].rpartition(":")[2]))
         os.kill(killed[0], signal.SIGKILL)
 
     killer = threading.Thread(target=_kill, daemon=True)
@@ -71,7 +72,7 @@ def test_a_killed_worker_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     assert "done, 0 of 30 units failed" in log
     workers = {line.rpartition(":")[2] for line in timings.splitlines()[1:]}
     assert str(killed[0]) in workers
-    assert len(workers) >= 2
+    assert len(workers) >= 2  # the other one, or that in its place, has played the rest
     assert str(os.getpid()) not in workers
 
 

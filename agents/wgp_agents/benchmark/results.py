@@ -34,8 +34,8 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
             batches of runs that every agent has played, and the tasks that have one.
 
     Raises:
-        ValueError: If the folder holds no results, a file is damaged, or units are missing and
-            `partial` is False, or nothing is complete.
+        ValueError: If the folder holds no results, units are missing and `partial` is False, or
+            nothing is complete. A damaged file raises when it is read.
     """
     folder = ResultsFolder.open(Path(path))
     experiment = folder.experiment

@@ -19,7 +19,15 @@ __all__ = [
 
 UNEXPECTED = 1
 WRONG_REQUEST = 2
-EXTRAS = {"distributed": "dask", "ray": "ray", "pandas": "tables", "pyarrow": "tables"}
+EXTRAS = {
+    "distributed": "dask",
+    "ray": "ray",
+    "pandas": "tables",
+    "pyarrow": "tables",
+    "torch": "rl",
+    "stable_baselines3": "rl",
+    "sb3_contrib": "rl",
+}
 INTERRUPTED = 130  # what a shell expects of a command that was interrupted
 
 
@@ -60,8 +68,8 @@ def default_jobs() -> int:
 def refused(command: str, error: Exception) -> int:
     """Say why a request cannot be met; return the exit code."""
     remedy = ""
-    if isinstance(error, ImportError):
-        package = (error.name or "").partition(".")[0]
-        remedy = f" Install wgp-gym[{EXTRAS.get(package, 'rl')}]."
+    package = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+    if package in EXTRAS:
+        remedy = f" Install wgp-gym[{EXTRAS[package]}]."
     print(f"wgp-gym {command}: error: {error}{remedy}", file=sys.stderr)
     return WRONG_REQUEST

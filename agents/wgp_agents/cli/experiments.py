@@ -17,13 +17,16 @@ USUAL = ("html", "md")
 
 def run(options: argparse.Namespace) -> int:
     """Run an experiment and report on it, or say what it would do; return the exit code."""
-    from wgp_agents.benchmark.declaration import declare, from_flags, read_declaration
+    from wgp_agents.benchmark.declaration import declare, from_flags, read_declaration, shipped
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check, plan
 
     out = options.out or RESULTS / Path(options.experiment or "comparison").stem
     failed: list[Any] = []
     try:
+        if options.experiment is None and not (options.env and options.agent):
+            known = ", ".join(shipped())
+            raise ValueError(f"Give an experiment's file, or one of {known}; or --env and --agent.")
         if options.experiment is None:
             values = from_flags(options.env, options.agent)
         elif options.env or options.agent:
@@ -39,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
         failed = carry_out(experiment, out, workers, options.extend)
         if not options.no_report:
             write_report(out, USUAL, partial=bool(failed))
+    except BrokenPipeError:
+        raise
     except (ValueError, OSError, ImportError, LostWorker) as error:
         code = refused("run", error)
         return ended(failed, out) or code
@@ -116,6 +121,8 @@ def report(options: argparse.Namespace) -> int:
             results = load_results(options.folder, partial=options.partial)
             text = markdown.markdown(results, summarise(results))
             markdown.fill_in(options.into, "results", text)
+    except BrokenPipeError:
+        raise
     except (ValueError, OSError, ImportError) as error:
         return refused("report", error)
     print(f"\nWritten to {options.folder}.")
@@ -136,6 +143,8 @@ def reproduce(options: argparse.Namespace) -> int:
         failed = carry_out(experiment, options.out, Workers(options.jobs), options.extend)
         write_report(options.out, USUAL, partial=bool(failed))
         figure1.draw(load_results(options.out, partial=bool(failed)), options.out)
+    except BrokenPipeError:
+        raise
     except (ValueError, OSError, LostWorker) as error:
         return refused("reproduce", error)
     print(f"\nWritten to {options.out}: figure1.png, figure1.pdf, report.html and the tables.")

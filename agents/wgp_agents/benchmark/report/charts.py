@@ -30,7 +30,8 @@ def charts(results: Results) -> list[Chart]:
     found = []
     for i, task in enumerate(results.tasks):
         found += task_charts(results, i, task)
-    found += [profile(results)]
+    if competitors(results):
+        found.append(profile(results))
     if 2 < len(competitors(results)) <= MOST_COMPARED:
         found.append(improvement_map(results))
     return found + sensitivity_charts(results) + growth_charts(results)
@@ -187,6 +188,7 @@ def improvement_map(results: Results) -> Chart:
         "y": labels,
         "values": values,
         "low_is_best": False,
+        "digits": 2,
         "unit": "probability",
         "agent": None,
     }

@@ -8,9 +8,12 @@ from pathlib import Path
 from wgp_agents.benchmark.files import write_whole
 from wgp_agents.benchmark.report.content import findings, interval
 from wgp_agents.benchmark.report.summary import Summary, competitors
+from wgp_agents.benchmark.report.sweeps import growth_charts
 from wgp_agents.benchmark.results import Results
 
 __all__ = ["fill_in", "markdown", "regret_table", "write_markdown"]
+
+MOST_COLUMNS = 6
 
 
 def markdown(results: Results, summary: Summary) -> str:
@@ -27,12 +30,16 @@ def markdown(results: Results, summary: Summary) -> str:
         + " (0: the oracle, 1: chance): interquartile mean, and the probability that a run is "
         f"better than one of {summary.leader} in the same task:",
         aggregate_table(summary),
+        *growth_tables(results),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def regret_table(results: Results, summary: Summary) -> str:
-    """Return the final regrets, a row for each agent and a column for each task."""
+    """Return the final regrets, a row for each agent and a column for each task.
+
+    Many tasks and few agents are turned round.
+    """
     labels = competitors(results)
     best = {task: summary.best(task, labels) for task in results.tasks if labels}
     rows = [["agent", *results.tasks]]
@@ -43,7 +50,22 @@ def regret_table(results: Results, summary: Summary) -> str:
             for task, cell in zip(results.tasks, cells, strict=True)
         ]
         rows.append([agent if agent in labels else f"{agent} (reference)", *marked])
+    if len(results.tasks) > max(len(results.agents), MOST_COLUMNS):
+        rows[0][0] = "task"
+        rows = [list(row) for row in zip(*rows, strict=True)]
     return table(rows)
+
+
+def growth_tables(results: Results) -> list[str]:
+    """Return for each number that tasks vary how the final regret grows with it."""
+    parts = []
+    for chart in growth_charts(results):
+        lines = [(results.agents[line["agent"]], line.get("note")) for line in chart["series"]]
+        rows = [[agent, note.removeprefix("slope ")] for agent, note in lines if note]
+        if rows:
+            parts.append(f"{chart['title']}, slope of the logarithms:")
+            parts.append(table([["agent", "slope"], *rows]))
+    return parts
 
 
 def aggregate_table(summary: Summary) -> str:

@@ -182,7 +182,8 @@ def growth_chart(
         line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
         if x[0] > 0:
             slope = loglog_slope(np.array(x), finals)
-            line["note"] = f"slope {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})"
+            text = f"slope {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})"
+            line["note"] = text.replace("-0.00", "0.00")
         series.append(line)
     return {
         "id": f"growth-{family}-{kwarg}-{words(rest)}",

@@ -163,7 +163,7 @@
     const known = chart.values.flat().filter(R.known);
     const [low, high] = [Math.min(...known), Math.max(...known)];
     const best = chart.low_is_best === false ? high : low;
-    const decimals = R.decimals(known.length ? known : [0]);
+    const decimals = chart.digits ?? R.decimals(known.length ? known : [0]);
     const printed = known.every((v) => R.width(R.format(v, decimals)) <= w - 6)
       ? decimals : known.every((v) => R.width(R.format(v, Math.max(0, decimals - 2))) <= w - 6)
         ? Math.max(0, decimals - 2) : null;

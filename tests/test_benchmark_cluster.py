@@ -1,4 +1,4 @@
-"""Units on a Dask cluster: the same numbers, though a worker is killed."""
+"""Units on a Dask or a Ray cluster: the same numbers, though a worker is killed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.benchmark.run import run
 
-distributed = pytest.importorskip("distributed")
-
 LONGER = SIX_RUNS | {"seeds": 20, "horizon": 200}
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
     here = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with distributed.LocalCluster(dashboard_address=":0", **here) as started:
         yield started
@@ -95,9 +94,22 @@ def test_little_is_moved() -> None:
     assert len(pickle.dumps(outcome)) < 100 * 500 * 7 + 10_000
 
 
+def test_ray_plays_the_same(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="the extra 'harnesses' brings it")
+    play(SIX_RUNS, tmp_path / "serial")
+    try:
+        assert run(declare(SIX_RUNS), tmp_path / "ray", Workers(2, "ray")) == []
+    finally:
+        ray.shutdown()
+    assert stored(tmp_path / "ray", ".npz") == stored(tmp_path / "serial", ".npz")
+    workers = (tmp_path / "ray" / "timings.csv").read_text().splitlines()[1:]
+    assert str(os.getpid()) not in {line.rpartition(":")[2] for line in workers}
+
+
 def test_the_command_starts_a_cluster_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("distributed")
     play(SIX_RUNS, tmp_path / "serial")
     file = write_toml(tmp_path / "small.toml", SIX_RUNS)
     command = ["run", str(file), "--backend", "dask", "--jobs", "1", "--no-report", "--out"]

@@ -167,7 +167,8 @@ def start_ray(workers: Workers) -> int:
     from ray.util.joblib import register_ray
 
     here = {"num_cpus": workers.jobs, "include_dashboard": False}
-    ray.init(**({"address": workers.address} if workers.address else here))
+    if not ray.is_initialized():
+        ray.init(**({"address": workers.address} if workers.address else here))
     register_ray()
     return int(ray.cluster_resources()["CPU"])
 

@@ -73,12 +73,7 @@ def overhead(seeds: int, folder: Path) -> Rows:
     started = time.perf_counter()
     run(experiment, folder / "figure1", Workers(1))
     whole = time.perf_counter() - started
-    started = time.perf_counter()
-    results = load_results(folder / "figure1")
-    summary = summarise(results)
-    write_tables(results, summary, folder)
-    write_page(results, summary, folder / "report.html")
-    reported = time.perf_counter() - started
+    reported = time_of_report(folder / "figure1")
     return [
         ("Figure 1, bare rollouts", spent[0], "s"),
         ("... what the harness adds to them", 100 * (whole / spent[0] - 1), "%"),
@@ -105,13 +100,10 @@ def memory(seeds: int, folder: Path) -> Rows:
     """Return the memory of a long run and of its report."""
     run(four_agents(seeds), folder / "many", Workers(2))
     parent = own_peak()
-    results = load_results(folder / "many")
     largest: dict[str, float] = {}
-    for row in timings(results):
+    for row in timings(load_results(folder / "many")):
         largest[row["worker"]] = max(float(row["peak_memory_mib"]), largest.get(row["worker"], 0))
-    summary = summarise(results)
-    write_tables(results, summary, folder)
-    write_page(results, summary, folder / "report.html")
+    time_of_report(folder / "many")
     return [
         (
             f"four agents x {seeds} seeds: peak memory of all processes",
@@ -120,6 +112,16 @@ def memory(seeds: int, folder: Path) -> Rows:
         ),
         ("... peak memory with its report", own_peak(), "MiB"),
     ]
+
+
+def time_of_report(folder: Path) -> float:
+    """Write the tables and the page of a folder; return the seconds that it took."""
+    started = time.perf_counter()
+    results = load_results(folder)
+    summary = summarise(results)
+    write_tables(results, summary, folder)
+    write_page(results, summary, folder / "report.html")
+    return time.perf_counter() - started
 
 
 def own_peak() -> float:
@@ -146,13 +148,8 @@ def report(folder: Path) -> Rows:
     with ResultsFolder.held(folder / "large", experiment) as held:
         for unit in experiment.units():
             held.write(unit, made_up(unit))
-    started = time.perf_counter()
-    results = load_results(folder / "large")
-    summary = summarise(results)
-    write_tables(results, summary, folder)
-    write_page(results, summary, folder / "large.html")
-    seconds = time.perf_counter() - started
-    size = (folder / "large.html").stat().st_size / 2**20
+    seconds = time_of_report(folder / "large")
+    size = (folder / "large" / "report.html").stat().st_size / 2**20
     return [
         ("report over 50 agents x 10 tasks x 100 runs", seconds, "s"),
         ("... its page", size, "MiB"),

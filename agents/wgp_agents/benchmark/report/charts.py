@@ -16,6 +16,7 @@ from wgp_gym.kernels import Array
 
 __all__ = ["charts"]
 
+SHOWN = ("regret", "action", "optimal_action", "final_regret")
 POINTS = 200  # of a curve
 DOTS = 100  # runs shown one by one
 BAND = 1.96  # standard errors
@@ -47,7 +48,7 @@ def task_charts(results: Results, i: int, task: str) -> list[Chart]:
     boxes: list[Chart] = []
     plays: list[Chart] = []
     for j, label in enumerate(results.agents):
-        stored = results.read(task, label)
+        stored = results.read(task, label, SHOWN)
         regret = stored["regret"].astype(float)
         cumulative.append({"agent": j} | band(np.cumsum(regret, axis=1), shown))
         per_step.append({"agent": j} | band(smoothed(regret, WINDOW), shown))

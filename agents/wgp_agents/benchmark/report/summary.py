@@ -35,6 +35,7 @@ __all__ = [
 Row = dict[str, Any]
 
 ADAPTED = 0.1  # of random play's regret per step: an agent below has adapted to a change
+ACROSS = 1_000  # resamples of all tasks' runs, which are many
 WINDOW = 10  # steps over which regret per step is averaged
 
 
@@ -160,12 +161,12 @@ def aggregate_rows(results: Results) -> list[Row]:
     rows = []
     for label in results.agents:
         shares = _shares(label)
-        middle = interquartile_mean(shares)
+        middle = interquartile_mean(shares, resamples=ACROSS)
         row: Row = {"agent": label, "tasks": len(shares)}
         row |= {"iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high}
         row["mean_share"] = float(np.mean([share.mean() for share in shares]))
         if first is not None:
-            chance = probability_of_improvement(shares, _shares(first))
+            chance = probability_of_improvement(shares, _shares(first), resamples=ACROSS)
             row |= {"beats_leader": chance.value}
             row |= {"beats_leader_low": chance.low, "beats_leader_high": chance.high}
         rows.append(row)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
+from wgp_agents.benchmark.figures.grid import is_log, is_number
 from wgp_agents.benchmark.report.summary import competitors
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
 from wgp_agents.registry import AGENTS
 
 __all__ = ["groups", "growth_charts", "sensitivity_charts"]
-
-WIDE = 20  # largest value over smallest, above which an axis is logarithmic
 
 Chart = dict[str, Any]
 Spec = AgentSpec | TaskSpec
@@ -51,11 +50,6 @@ def numeric(specs: Sequence[AgentSpec], name: str) -> list[str]:
     return [key for key, values in taken.items() if len(values) > 1]
 
 
-def is_number(value: Any) -> bool:
-    """Tell whether a value can stand on an axis."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def groups(
     specs: Sequence[Any], varied: str
 ) -> Iterator[tuple[dict[str, Any], list[tuple[float, Any]]]]:
@@ -82,13 +76,13 @@ def words(values: dict[str, Any]) -> str:
 def line_chart(results: Results, i: int, task: str, parameter: str) -> Chart | None:
     """Return final regret against one parameter, a line for each agent and what else varies."""
     series = []
-    largest = 1.0
+    taken: list[float] = []
     for name in dict.fromkeys(spec.name for spec in results.experiment.agents):
         specs = [spec for spec in results.experiment.agents if spec.name == name]
         for rest, points in groups(specs, parameter):
             means = [mean_interval(results.final_regret(task, spec.label)) for _, spec in points]
             x = [value for value, _ in points]
-            largest = max(largest, x[-1] / x[0] if x[0] > 0 else 0.0)
+            taken += x
             title = AGENTS[name].title
             text = " ".join(filter(None, [title, words(rest)]))
             first = results.agents.index(points[0][1].label)
@@ -107,7 +101,7 @@ def line_chart(results: Results, i: int, task: str, parameter: str) -> Chart | N
         "caption": "mean and 95 % interval",
         "x_label": parameter,
         "y_label": "final regret (units of reward)",
-        "x_log": largest > WIDE,
+        "x_log": is_log(np.array(taken)),
         "marks": [],
         "series": series,
     }

@@ -37,6 +37,11 @@ class TaskSpec:
     seed_name: str = ""
     varied: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that tells it from another of its id; "default" for a listed default."""
+        return self.kwargs | self.varied
+
 
 @dataclass(frozen=True)
 class AgentSpec:
@@ -54,6 +59,11 @@ class AgentSpec:
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
     varied: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that tells it from another of its name; "default" for a listed default."""
+        return self.parameters | self.varied
 
     @property
     def reference(self) -> bool:

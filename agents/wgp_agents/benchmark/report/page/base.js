@@ -149,9 +149,12 @@ window.wgpReport = {};
   };
   R.fit = (text, room) => {
     if (R.width(text) <= room) return text;
-    let cut = text.length;
-    while (cut > 1 && R.width(text.slice(0, cut) + "\u2026") > room) cut -= 1;
-    return text.slice(0, cut).trimEnd() + "\u2026";
+    // What tells labels apart stands at their ends as often as at their starts.
+    const cut = (n) => `${text.slice(0, Math.ceil(0.6 * n)).trimEnd()}\u2026${
+      text.slice(text.length - Math.floor(0.4 * n)).trimStart()}`;
+    let n = text.length - 1;
+    while (n > 2 && R.width(cut(n)) > room) n -= 1;
+    return cut(n);
   };
 
   R.swatch = (agent, dash) =>

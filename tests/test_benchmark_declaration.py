@@ -124,7 +124,10 @@ WRONG: list[tuple[Table, str]] = [
         {"environment": [{"id": ABRUPT, "kwargs": {"noise_std": []}}]},
         "'noise_std' parameter of a grid must be a value, or a list of one or more",
     ),
-    ({"environment": [{"id": ABRUPT, "name": " "}]}, "'name' .* must be a text. Got ' '"),
+    (
+        {"environment": [{"id": ABRUPT, "name": " "}]},
+        "'name' .* must be a text of one line. Got ' '",
+    ),
     (
         {"environment": [{"id": ABRUPT}, {"id": ABRUPT}]},
         r"'name' .* different for every \[\[environment\]\].* Got 'abrupt'",

@@ -173,6 +173,11 @@ def test_partial_takes_the_batches_that_every_agent_has(tmp_path: Path) -> None:
         part.to_rliable()
     for path in tmp_path.glob("units/*/random*/*.npz"):
         path.unlink()
+    part = load_results(tmp_path, partial=True)
+    assert part.agents == [label for label in whole.agents if label != "random"]
+    assert part.tasks == whole.tasks
+    for path in tmp_path.glob("units/*/*/*.npz"):
+        path.unlink()
     with pytest.raises(ValueError, match="holds no batch of runs that every agent has played"):
         load_results(tmp_path, partial=True)
 

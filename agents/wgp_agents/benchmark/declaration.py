@@ -92,11 +92,13 @@ def split_flag(flag: str, text: str) -> tuple[str, Table]:
 
 
 def split_commas(text: str) -> list[str]:
-    """Return what stands between commas; those inside brackets belong to a value."""
-    parts, depth = [""], 0
+    """Return what stands between commas; those in brackets, braces or quotes belong to a value."""
+    parts, depth, quote = [""], 0, ""
     for sign in text:
-        depth += (sign == "[") - (sign == "]")
-        if sign == "," and depth <= 0:
+        if sign in "\"'" and quote in ("", sign):
+            quote = "" if quote else sign
+        depth += 0 if quote else (sign in "[{") - (sign in "]}")
+        if sign == "," and depth <= 0 and not quote:
             parts.append("")
         else:
             parts[-1] += sign
@@ -158,8 +160,8 @@ def lay_out(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
     known = [one.id for one in ENVIRONMENTS]
     chosen = check_choice("id", entry.get("id"), "an [[environment]]", known)
     base = entry.get("name", chosen.removeprefix("WGPBandit-").rpartition("-v")[0].lower())
-    if not isinstance(base, str) or not base.strip():
-        reject("name", "an [[environment]]", "a text", base)
+    if not isinstance(base, str) or not base.strip() or "\n" in base:
+        reject("name", "an [[environment]]", "a text of one line", base)
     kwargs = table(entry, "kwargs", "an [[environment]]")
     check_names(kwargs, chosen, environment_parameters(chosen))
     shared = {} if horizon is None else {"horizon": horizon}
@@ -175,6 +177,8 @@ def line_up(entry: Table) -> Iterator[AgentSpec]:
     parameters = table(entry, "parameters", "an [[agent]]")
     check_names(parameters, f"The agent {name!r}", agent_parameters(name))
     label = entry.get("label")
+    if label is not None and (not isinstance(label, str) or not label.strip() or "\n" in label):
+        reject("label", "an [[agent]]", "a text of one line", label)
     for made, chosen, varied in combinations(parameters):
         if label is None:
             words = ", ".join(f"{key}={value}" for key, value in varied.items())
@@ -205,9 +209,9 @@ def combinations(values: Table) -> Iterator[tuple[Table, Table, Table]]:
         differs between the combinations.
     """
     listed = {key: value for key, value in values.items() if isinstance(value, list)}
-    empty = [key for key, value in listed.items() if not value]
-    if empty:
-        reject(empty[0], "a grid", "a value, or a list of one or more", [])
+    for key, given in listed.items():
+        if not given or any(given.count(value) > 1 for value in given):
+            reject(key, "a grid", "a value, or a list of one or more, all different", given)
     for chosen in itertools.product(*listed.values()):
         made = values | dict(zip(listed, chosen, strict=True))
         varied = {key: made[key] for key in listed if len(listed[key]) > 1}

@@ -74,9 +74,20 @@ class ResultsFolder:
             remedy = "Choose an empty folder, or one that `wgp-gym run` has begun"
             raise ValueError(f"{path} holds other files, as {min(others)}. {remedy}.")
         path.mkdir(parents=True, exist_ok=True)
+        with cls.locked(path):
+            yield cls._claimed(path, experiment, extend)
+
+    @staticmethod
+    @contextmanager
+    def locked(path: Path) -> Iterator[None]:
+        """Keep other processes from writing to a folder.
+
+        Raises:
+            ValueError: If another process does.
+        """
         try:
             with FileLock(path / LOCK, timeout=0):
-                yield cls._claimed(path, experiment, extend)
+                yield
         except Timeout:
             rule = "Wait for it, or choose another folder"
             raise ValueError(f"Another process is writing to {path}. {rule}.") from None
@@ -87,9 +98,7 @@ class ResultsFolder:
         if (path / MANIFEST).exists():
             there = cls.open(path)
             difference = next(differing(there.manifest, found), None)
-            extends = experiment.extends(there.experiment) and all(
-                found["files"].get(name) == was for name, was in there.manifest["files"].items()
-            )
+            extends = experiment.extends(there.experiment) and unmoved(there.manifest, found)
             cuts = there.experiment.cuts
             if difference is None:
                 found["versions"] = there.manifest["versions"]
@@ -183,6 +192,12 @@ def describe(experiment: Experiment) -> dict[str, Any]:
         "files": {n: hashlib.sha256(path.read_bytes()).hexdigest() for n, path in files.items()},
         "versions": versions(),
     }
+
+
+def unmoved(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Tell whether the files and the release are the same that the runs before were played with."""
+    files = all(new["files"].get(name) == was for name, was in old["files"].items())
+    return files and new["versions"]["wgp-gym"] == old["versions"]["wgp-gym"]
 
 
 def differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
@@ -22,7 +22,15 @@ __all__ = ["BACKENDS", "LostWorker", "Workers", "run_as_done", "run_in_order"]
 BACKENDS = ("loky", "dask", "ray")
 BLOCK = 4  # pieces for each process at once, where results cannot be had one by one
 
-LOST = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker")  # of loky and Dask
+# What loky, Dask and Ray raise where a process is gone.
+LOST = (
+    "TerminatedWorkerError",
+    "BrokenProcessPool",
+    "KilledWorker",
+    "WorkerCrashedError",
+    "ActorDiedError",
+    "RayActorError",
+)
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -108,8 +116,7 @@ def run_as_done(
         if workers.backend == "ray":
             jobs = start_ray(workers)
             stack.enter_context(parallel_config("ray", n_jobs=jobs))
-            for start in range(0, len(calls), BLOCK * jobs):
-                yield from Parallel(batch_size=1)(calls[start : start + BLOCK * jobs])
+            yield from in_blocks(calls, BLOCK * jobs)
             return
         if workers.backend == "dask":
             stack.enter_context(dask_client(workers))
@@ -121,14 +128,29 @@ def run_as_done(
             for result in results:  # noqa: UP028 (for the sake of the last lines)
                 yield result
         except Exception as error:
-            if type(error).__name__ not in LOST:
-                raise
-            remedy = "It may have been short of memory: fewer jobs or a smaller batch need less"
-            raise LostWorker(f"A worker process ended in mid-work. {remedy}.") from error
+            raise_lost(error)
         finally:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # who ends early knows that work is lost
                 results.close()
+
+
+def in_blocks(calls: Sequence[Any], size: int) -> Iterator[Any]:
+    """Yield the results of calls, so many at once: Ray does not give them one by one."""
+    for start in range(0, len(calls), size):
+        try:
+            results = Parallel(batch_size=1)(calls[start : start + size])
+        except Exception as error:
+            raise_lost(error)
+        yield from results
+
+
+def raise_lost(error: Exception) -> NoReturn:
+    """Raise a `LostWorker` where an error says that a process is gone, or else the error."""
+    if type(error).__name__ not in LOST:
+        raise error
+    remedy = "It may have been short of memory: fewer jobs or a smaller batch need less"
+    raise LostWorker(f"A worker process ended in mid-work. {remedy}.") from error
 
 
 def under(parent: int, function: Callable[[Piece], Result], piece: Piece) -> Result:

@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
 
 
 def check(experiment: Experiment) -> None:
-    """Make every agent in every task, and begin one episode.
+    """Make every agent in every task, two learners where there are two, and begin an episode.
 
     Raises:
         ValueError: With all that is wrong, if anything is.
@@ -41,10 +41,10 @@ def check(experiment: Experiment) -> None:
     faults = []
     for task in experiment.tasks:
         for agent in experiment.agents:
-            unit = Unit(task, agent, range(1), experiment.root_seed)
+            unit = Unit(task, agent, range(min(2, experiment.seeds)), experiment.root_seed)
             try:
-                env, player = prepare(unit, 1)
-            except (ValueError, TypeError, ModuleNotFoundError) as error:
+                env, player = prepare(unit, len(unit.runs))
+            except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
                 faults.append(f"{agent.label} in {task.name}: {error}")
                 continue
             seeds = seeds_of(unit)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["RANDOM", "Results", "load_results"]
 
 RANDOM = "random"
-MOST_CHANGES = 0.1  # of all steps: a function that changes more often drifts
+MOST_CHANGES = 0.5  # of all steps: a function that changes more often drifts
 
 
 def load_results(path: str | Path, *, partial: bool = False) -> Results:
@@ -31,7 +33,8 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
     Args:
         path: The folder.
         partial: Whether to take what is there of an experiment that is not finished: the
-            batches of runs that every agent has played, and the tasks that have one.
+            agents that have played anything, the batches of runs that all of these have played,
+            and the tasks that have one.
 
     Raises:
         ValueError: If the folder holds no results, units are missing and `partial` is False, or
@@ -39,25 +42,24 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
     """
     folder = ResultsFolder.open(Path(path))
     experiment = folder.experiment
-    complete: dict[str, list[range]] = {}
-    missing = []
-    for task in experiment.tasks:
-        lacking: set[range] = set()
-        for unit in (unit for agent in experiment.agents for unit in experiment.cell(task, agent)):
-            if not folder.file(unit).exists():
-                missing.append(folder.file(unit))
-                lacking.add(unit.runs)
-        batches = [unit.runs for unit in experiment.cell(task, experiment.agents[0])]
-        complete[task.name] = [runs for runs in batches if runs not in lacking]
-    if missing and not partial:
+    units = experiment.units()
+    there = [unit for unit in units if folder.file(unit).exists()]
+    if len(there) < len(units) and not partial:
+        first = folder.file(next(unit for unit in units if unit not in there))
         raise ValueError(
-            f"{len(missing)} units are missing, as {missing[0]}. Run the same command again to "
-            "play them, or load with partial=True."
+            f"{len(units) - len(there)} units are missing, as {first}. Run the same command again "
+            "to play them, or load with partial=True."
         )
-    complete = {task: batches for task, batches in complete.items() if batches}
+    agents = [agent for agent in experiment.agents if any(unit.agent == agent for unit in there)]
+    complete: dict[str, list[range]] = {}
+    for task in experiment.tasks:
+        played = Counter((u.runs.start, u.runs.stop) for u in there if u.task == task)
+        batches = [range(*runs) for runs, count in played.items() if count == len(agents)]
+        if batches:
+            complete[task.name] = batches
     if not complete:
         raise ValueError(f"{path} holds no batch of runs that every agent has played yet.")
-    return Results(folder, complete)
+    return Results(folder, complete, [agent.label for agent in agents])
 
 
 class Results:
@@ -70,14 +72,25 @@ class Results:
         experiment: What was played.
         tasks: The tasks' names.
         agents: The agents' labels.
+        missing: The units that are not among the results.
     """
 
-    def __init__(self, folder: ResultsFolder, complete: dict[str, list[range]]) -> None:
+    def __init__(
+        self, folder: ResultsFolder, complete: dict[str, list[range]], agents: list[str]
+    ) -> None:
         self.folder = folder
-        self.experiment = folder.experiment
         self._complete = complete
         self.tasks = list(complete)
-        self.agents = [agent.label for agent in self.experiment.agents]
+        self.agents = agents
+        whole = folder.experiment
+        self.missing = [
+            unit
+            for unit in whole.units()
+            if unit.agent.label not in agents or unit.runs not in complete.get(unit.task.name, ())
+        ]
+        self.experiment = replace(
+            whole, agents=tuple(agent for agent in whole.agents if agent.label in agents)
+        )
         self._per_run: dict[tuple[str, str], Arrays] = {}
         self._horizons: dict[str, int] = {}
 
@@ -100,7 +113,12 @@ class Results:
         return next(agent for agent in self.experiment.agents if agent.label == label)
 
     def runs(self, task: str) -> NDArray[np.int64]:
-        """Return the numbers of a task's runs, `(runs,)`."""
+        """Return the numbers of a task's runs, `(runs,)`.
+
+        Raises:
+            ValueError: If there is no such task.
+        """
+        check_choice("task", task, "the results", self.tasks)
         return np.concatenate([np.arange(part.start, part.stop) for part in self._complete[task]])
 
     def horizon(self, task: str) -> int:
@@ -123,6 +141,7 @@ class Results:
         """
         spec, player = self.task(task), self.agent(agent)
         root = self.experiment.root_seed
+        names = tuple(names)
         wanted = {*names, *PER_RUN}
         parts = [
             self.folder.read(Unit(spec, player, runs, root), wanted)
@@ -166,7 +185,7 @@ class Results:
 
         Only those that all runs share; none where the function drifts.
         """
-        changed = np.all(self.steps(task, self.agents[0], "changed"), axis=0, keepdims=True)[0]
+        changed = np.all(self.steps(task, self.agents[0], "changed"), axis=0)
         steps = np.flatnonzero(changed) + 1
         return [] if len(steps) > MOST_CHANGES * len(changed) else steps.tolist()
 
@@ -200,14 +219,16 @@ class Results:
         """Write the tidy table as Parquet."""
         frame = self.frame()
         mixed = [name for name in frame if frame[name].map(type).nunique() > 1]
-        frame[mixed] = frame[mixed].astype(str)  # a column of Parquet has one type
+        for name in mixed:  # a column of Parquet has one type
+            frame[name] = frame[name].map(str, na_action="ignore")
         frame.to_parquet(path, index=False)
 
     def to_rliable(self) -> dict[str, Array]:
         """Return scores `(runs, tasks)` by agent, as the package rliable takes them.
 
         Higher is better there: a score is 1 - regret / random play's mean regret, 1 for the
-        oracle and 0 for random play; without random play it is the regret, negative.
+        oracle and 0 for random play; without random play it is the regret, negative. A task in
+        which random play has no regret is left out.
 
         Raises:
             ValueError: If the tasks have different numbers of runs.
@@ -215,13 +236,16 @@ class Results:
         if len({len(self.runs(task)) for task in self.tasks}) > 1:
             raise ValueError("rliable takes as many runs of one task as of another.")
 
-        def _score(task: str, agent: str) -> Array:
-            final, chance = self.final_regret(task, agent), self.random()
-            return (
-                -final if chance is None else 1 - share_of(final, self.final_regret(task, chance))
-            )
+        chance = self.random()
+        if chance is None:
+            units = dict.fromkeys(self.tasks, np.ones(1))
+        else:
+            units = {task: self.final_regret(task, chance) for task in self.tasks}
+        scored = [task for task, unit in units.items() if unit.mean() > 0]
+        best = 0.0 if chance is None else 1.0
 
-        return {
-            agent: np.stack([_score(task, agent) for task in self.tasks], axis=1)
-            for agent in self.agents
-        }
+        def _scores(agent: str) -> Array:
+            shares = [share_of(self.final_regret(task, agent), units[task]) for task in scored]
+            return best - np.stack(shares, axis=1)
+
+        return {agent: _scores(agent) for agent in self.agents}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -155,4 +156,4 @@ class BesideTheBar(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
-        tqdm.write(self.format(record))
+        tqdm.write(self.format(record), file=sys.stderr)

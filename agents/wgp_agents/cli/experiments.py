@@ -85,42 +85,40 @@ def ended(failed: list[Any], out: Path) -> int:
     return UNEXPECTED
 
 
-def write_report(out: Path, formats: tuple[str, ...], *, partial: bool) -> None:
+def write_report(
+    out: Path, formats: tuple[str, ...], *, partial: bool, into: Path | None = None
+) -> None:
     """Write tables, page and figures of what a folder holds, and print the main table."""
+    from wgp_agents.benchmark.folder import ResultsFolder
     from wgp_agents.benchmark.report import markdown
-    from wgp_agents.benchmark.report.content import findings, write_page
+    from wgp_agents.benchmark.report.content import findings, left_out, write_page
     from wgp_agents.benchmark.report.summary import summarise, write_tables
     from wgp_agents.benchmark.results import load_results
 
     results = load_results(out, partial=partial)
     summary = summarise(results)
-    write_tables(results, summary, out)
-    if "html" in formats:
-        write_page(results, summary, out / "report.html")
-    if "md" in formats:
-        markdown.write_markdown(results, summary, out / "report.md")
-    if "figures" in formats:
-        from wgp_agents.benchmark.figures import write_figures
+    with ResultsFolder.locked(out):
+        write_tables(results, summary, out)
+        if "html" in formats:
+            write_page(results, summary, out / "report.html")
+        if "md" in formats:
+            markdown.write_markdown(results, summary, out / "report.md")
+        if "figures" in formats:
+            from wgp_agents.benchmark.figures import write_figures
 
-        write_figures(results, out / "figures")
+            write_figures(results, out / "figures")
+    if into is not None:
+        markdown.fill_in(into, "results", markdown.markdown(results, summary))
     print(f"\n{markdown.regret_table(results, summary)}\n")
-    for text in findings(results, summary):
+    for text in [*left_out(results), *findings(results, summary)]:
         print(text)
 
 
 def report(options: argparse.Namespace) -> int:
     """Report on what a folder holds; return the exit code."""
-    from wgp_agents.benchmark.report import markdown
-    from wgp_agents.benchmark.report.summary import summarise
-    from wgp_agents.benchmark.results import load_results
-
+    formats = tuple(options.format or USUAL)
     try:
-        formats = tuple(options.format or USUAL)
-        write_report(options.folder, formats, partial=options.partial)
-        if options.into is not None:
-            results = load_results(options.folder, partial=options.partial)
-            text = markdown.markdown(results, summarise(results))
-            markdown.fill_in(options.into, "results", text)
+        write_report(options.folder, formats, partial=options.partial, into=options.into)
     except BrokenPipeError:
         raise
     except (ValueError, OSError, ImportError) as error:

@@ -15,13 +15,16 @@ from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
 __all__ = [
+    "AS_IT_IS",
     "GREY",
     "SMALL",
     "TITLE",
+    "Entries",
     "Z",
     "axes_for",
     "chosen",
@@ -35,6 +38,12 @@ __all__ = [
     "wrapped",
 ]
 
+Entries = list[tuple["Artist", str]]
+"""What a legend shows, with the words beside it."""
+
+AS_IT_IS: dict[str, Any] = {"parse_math": False}
+"""How names are written, in which "$" has no meaning."""
+
 GREY = "#666666"
 Z = 1.96  # standard errors on either side of a mean: 95 %
 MARKS = 7  # along each curve
@@ -47,6 +56,7 @@ SHORT = 20  # letters that a line of the legend has at least
 BELOW = 4.3  # from axes to legend, in its font size: room for ticks and their label
 FILLED = 0.8  # of a figure's width, by axes that are not laid out yet: the legend may be wider
 TITLE = 11  # points
+FEW_MARKS = 30  # changes, from which on their lines are thinner
 
 
 def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -116,33 +126,38 @@ def line_style(look: Style, place: float, points: int) -> dict[str, Any]:
     }
 
 
-def mark_changes(ax: Axes, changes: Sequence[int]) -> None:
-    """Draw a dashed line at the start of each step that is the first to meet a new function."""
-    for change in changes:
-        label = "the function changes" if change == changes[0] else None
-        style: dict[str, Any] = {"color": GREY, "linestyle": (0, (4, 3)), "linewidth": 0.9}
-        ax.axvline(change, zorder=1, label=label, **style)
+def mark_changes(ax: Axes, changes: Sequence[int]) -> Entries:
+    """Draw a dashed line at the start of each step that is the first to meet a new function.
+
+    Returns:
+        The first of them for the legend, nothing where there is none.
+    """
+    width = 0.9 * min(1.0, FEW_MARKS / max(len(changes), 1))
+    style: dict[str, Any] = {"color": GREY, "linestyle": (0, (4, 3)), "linewidth": width}
+    drawn = [ax.axvline(change, zorder=1, **style) for change in changes]
+    return [(line, "the function changes") for line in drawn[:1]]
 
 
-def legend_below(ax: Axes, title: str = "", *, grow: bool) -> None:
+def legend_below(ax: Axes, entries: Entries, title: str = "", *, grow: bool) -> None:
     """Put a legend below the axes, in as many columns as have room there.
 
     Args:
-        ax: The axes, with artists that have labels.
+        ax: The axes.
+        entries: What it shows. Matplotlib would leave out labels that begin with "_", so they
+            are not left to it.
         title: What stands above the legend.
         grow: Whether the figure is made higher by the legend's height, so that the axes keep
             theirs.
     """
-    handles, labels = ax.get_legend_handles_labels()
     figure: Any = ax.figure.figure  # that of a subfigure is the one it is part of
     width, height = figure.get_size_inches()
     letters = 72 * width * ax.get_position().width / FILLED / (SMALL * LETTER)
-    labels = [wrapped(label, max(int(letters / 2) - HANDLE, SHORT)) for label in labels]
-    longest = max(len(line) for label in labels for line in label.splitlines())
+    labels = [wrapped(label, max(int(letters / 2) - HANDLE, SHORT)) for _, label in entries]
+    longest = max(len(line) for label in labels for line in label.split("\n"))
     columns = max(1, min(len(labels), int(letters / (longest + HANDLE))))
     legend = ax.legend(
-        handles,
-        labels,
+        [handle for handle, _ in entries],
+        ["?"] * len(entries),
         title=title or None,
         ncols=columns,
         loc="upper center",
@@ -154,10 +169,12 @@ def legend_below(ax: Axes, title: str = "", *, grow: bool) -> None:
         handlelength=2.8,
         columnspacing=1.4,
     )
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set(text=label, **AS_IT_IS)
     if grow:
         figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
 
 
 def wrapped(label: str, width: int = LONG) -> str:
-    """Return a label in lines of at most so many letters, broken at spaces."""
-    return "\n".join(textwrap.wrap(label, width, break_long_words=False)) or label
+    """Return a label in lines of at most so many letters, broken at spaces where there are any."""
+    return "\n".join(textwrap.wrap(label, width)) or label

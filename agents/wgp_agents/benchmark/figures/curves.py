@@ -10,9 +10,11 @@ import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.canvas import (
+    AS_IT_IS,
     GREY,
     SMALL,
     TITLE,
+    Entries,
     Z,
     axes_for,
     chosen,
@@ -22,13 +24,14 @@ from wgp_agents.benchmark.figures.canvas import (
     mark_changes,
     tidy,
 )
-from wgp_agents.benchmark.figures.styles import styles
+from wgp_agents.benchmark.figures.styles import Style, styles
 from wgp_agents.benchmark.results import RANDOM, Results
 from wgp_agents.benchmark.statistics import Estimate, estimate, smoothed
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 __all__ = ["plays", "regret_around_changes", "regret_curves"]
@@ -54,10 +57,10 @@ def regret_curves(
         ValueError: If there is no such task or agent.
     """
     players, axes = chosen(results, agents, "regret_curves"), axes_for(ax)
-    draw_means(axes, results, players, lambda label: results.cumulative_regret(task, label))
+    shown = draw_means(axes, results, players, lambda label: results.cumulative_regret(task, label))
     axes.set(xlabel="step t", ylabel="cumulative regret")
-    axes.set_title(results.task(task).name, fontsize=TITLE)
-    legend_below(axes, grow=ax is None)
+    axes.set_title(results.task(task).name, fontsize=TITLE, **AS_IT_IS)
+    legend_below(axes, shown, grow=ax is None)
     return axes
 
 
@@ -86,25 +89,34 @@ def regret_around_changes(
     players = chosen(results, agents, "regret_around_changes")
     window = check_int("window", window, "regret_around_changes", 1)
     axes = axes_for(ax)
-    draw_means(axes, results, players, lambda label: smoothed(results.regret(task, label), window))
-    mark_changes(axes, results.changes(task))
+    shown = draw_means(
+        axes, results, players, lambda label: smoothed(results.regret(task, label), window)
+    )
+    shown += mark_changes(axes, results.changes(task))
     unit = f"regret per step, mean of last {window}" if window > 1 else "regret per step"
     axes.set(xlabel="step t", ylabel=unit)
-    axes.set_title(results.task(task).name, fontsize=TITLE)
-    legend_below(axes, grow=ax is None)
+    axes.set_title(results.task(task).name, fontsize=TITLE, **AS_IT_IS)
+    legend_below(axes, shown, grow=ax is None)
     return axes
 
 
 def draw_means(
     ax: Axes, results: Results, agents: Sequence[AgentSpec], series: Callable[[str], Array]
-) -> None:
-    """Draw the means over runs of `series(label)` `(runs, T)`, the lowest end first in the legend.
+) -> Entries:
+    """Draw the means over runs of `series(label)` `(runs, T)`.
 
     The vertical scale is that of the learners; random play may leave it.
+
+    Returns:
+        The curves for the legend, the lowest end first.
     """
     found = {agent.label: estimate(series(agent.label)) for agent in agents}
-    for place, agent in enumerate(sorted(agents, key=lambda one: found[one.label].mean[-1])):
-        draw_mean(ax, results, agent, found[agent.label], place / len(agents))
+    looks = styles(results.experiment.agents)
+    order = sorted(agents, key=lambda one: found[one.label].mean[-1])
+    shown = [
+        (draw_mean(ax, agent, found[agent.label], looks[agent.label], place / len(order)), agent)
+        for place, agent in enumerate(order)
+    ]
     tops = [upper(found[agent.label]).max() for agent in competitors(agents)]
     top = HEADROOM * max(tops) or 1.0  # the oracle alone has no regret at all
     ax.set_xlim(0, max(len(one.mean) for one in found.values()))
@@ -113,20 +125,21 @@ def draw_means(
     for agent in agents:
         if agent.name == RANDOM and found[agent.label].mean.max() > top:
             note_end(ax, found[agent.label].mean, top, agent.label)
+    return [(curve, agent.label) for curve, agent in shown]
 
 
-def draw_mean(ax: Axes, results: Results, agent: AgentSpec, found: Estimate, place: float) -> None:
+def draw_mean(ax: Axes, agent: AgentSpec, found: Estimate, look: Style, place: float) -> Artist:
     """Draw one mean with its band; markers start at a share `place` of their distance."""
     steps = np.arange(1, len(found.mean) + 1)
     if agent.reference:
         line: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 1.0}
-        ax.plot(steps, found.mean, label=agent.label, zorder=2, **line)
-        return
-    look = styles(results.experiment.agents)[agent.label]
-    ax.plot(steps, found.mean, label=agent.label, zorder=3, **line_style(look, place, len(steps)))
+        return ax.plot(steps, found.mean, label=agent.label, zorder=2, **line)[0]
+    line = line_style(look, place, len(steps))
+    (curve,) = ax.plot(steps, found.mean, label=agent.label, zorder=3, **line)
     if np.isfinite(found.standard_error).all():
         low = found.mean - Z * found.standard_error
         ax.fill_between(steps, low, upper(found), color=look.colour, alpha=0.15, linewidth=0)
+    return curve
 
 
 def upper(found: Estimate) -> Array:
@@ -149,6 +162,7 @@ def note_end(ax: Axes, mean: Array, top: float, label: str) -> None:
         va="top",
         fontsize=SMALL,
         color=GREY,
+        **AS_IT_IS,
     )
 
 
@@ -174,18 +188,18 @@ def plays(results: Results, task: str, agent: str, *, run: int = 0, ax: Axes | N
     row = runs.index(run)
     played, best, names, what = places(spec, stored["action"][row], stored["optimal_action"][row])
     steps = np.arange(1, len(played) + 1)
-    mark_changes(axes, results.changes(task))
+    shown = mark_changes(axes, results.changes(task))
     line: dict[str, Any] = {"color": OPTIMUM, "linewidth": 1.8, "drawstyle": "steps-mid"}
-    axes.plot(steps, best, label="the optimum", zorder=2, **line)
+    shown += [(axes.plot(steps, best, label="the optimum", zorder=2, **line)[0], "the optimum")]
     dots: dict[str, Any] = {"color": look.colour, "s": 13, "alpha": 0.65, "linewidths": 0}
-    axes.scatter(steps, played, label=f"played by {agent}", zorder=3, **dots)
+    label = f"played by {agent}"
+    shown += [(axes.scatter(steps, played, label=label, zorder=3, **dots), label)]
     if names:
-        axes.set_yticks(range(len(names)), names, fontsize=6)
-    axes.set(
-        xlabel="step t", ylabel=what, title=f"{spec.name}, run {run}", xlim=(0, len(steps) + 1)
-    )
+        axes.set_yticks(range(len(names)), names, fontsize=6, **AS_IT_IS)
+    axes.set(xlabel="step t", ylabel=what, xlim=(0, len(steps) + 1))
+    axes.set_title(f"{spec.name}, run {run}", **AS_IT_IS)
     tidy(axes, "none")
-    legend_below(axes, grow=ax is None)
+    legend_below(axes, shown, grow=ax is None)
     return axes
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.curves import regret_around_changes, regret_curves
-from wgp_agents.benchmark.figures.grid import is_number, values
-from wgp_agents.benchmark.figures.scaling import growth
-from wgp_agents.benchmark.figures.spread import final_regret, performance_profile
+from wgp_agents.benchmark.figures.grid import differing, others, settings
+from wgp_agents.benchmark.figures.scaling import by_size, growth
+from wgp_agents.benchmark.figures.spread import (
+    final_regret,
+    performance_profile,
+    relative_regrets,
+)
 from wgp_agents.benchmark.figures.tuning import sensitivity
-from wgp_agents.benchmark.folder import slug
 from wgp_agents.benchmark.results import Results
 
 if TYPE_CHECKING:
@@ -20,22 +25,44 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDINGS", "write_figures"]
 
-ENDINGS = ("pdf", "svg")
+# The files hold no date, so that the same results give the same bytes.
+ENDINGS: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+SALT = {"svg.hashsalt": "wgp-gym"}  # of the names inside an SVG, which else are random
+LONGEST = 200  # bytes of a name; file systems take 255
 
 
 def write_figures(results: Results, folder: Path) -> None:
     """Write every picture that the experiment has something for, as PDF and as SVG.
 
+    An agent's grid has a picture where it is of one or two parameters; a run's `plays` have none.
+
     Args:
         results: The results.
         folder: Where the files go; it is made if need be.
     """
+    import matplotlib
+
     folder.mkdir(parents=True, exist_ok=True)
+    taken: set[str] = set()
     for name, axes in drawn(results):
-        figure = axes.get_figure(root=True)
-        assert figure is not None
-        for ending in ENDINGS:
-            figure.savefig(folder / f"{slug(name)}.{ending}", bbox_inches="tight")
+        figure: Any = axes.get_figure(root=True)
+        stem = free_name(name, taken)
+        for ending, metadata in ENDINGS.items():
+            with matplotlib.rc_context(SALT):
+                path = folder / f"{stem}.{ending}"
+                figure.savefig(path, bbox_inches="tight", metadata=metadata)
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return the name of a file, with a number where it is taken; it is taken from then on.
+
+    Letters' cases do not tell names apart, as on some file systems.
+    """
+    base = re.sub(r"[^\w.=+-]+", "_", name).encode()[:LONGEST].decode(errors="ignore")
+    numbered = itertools.chain([base], (f"{base}-{k}" for k in itertools.count(2)))
+    found = next(one for one in numbered if one.casefold() not in taken)
+    taken.add(found.casefold())
+    return found
 
 
 def drawn(results: Results) -> Iterator[tuple[str, Axes]]:
@@ -44,18 +71,47 @@ def drawn(results: Results) -> Iterator[tuple[str, Axes]]:
         yield f"regret-{task}", regret_curves(results, task)
         yield f"per-step-{task}", regret_around_changes(results, task)
         yield f"final-{task}", final_regret(results, task)
-    yield "profile", performance_profile(results)
+    if any(relative_regrets(results).values()):
+        yield "profile", performance_profile(results)
+    if not all(agent.reference for agent in results.experiment.agents):
+        yield from growths(results)
+    for name in dict.fromkeys(agent.name for agent in results.experiment.agents):
+        yield from sensitivities(results, name)
+
+
+def growths(results: Results) -> Iterator[tuple[str, Axes]]:
+    """Yield a picture for each number that an entry's tasks differ in, and each choice of others."""
     tasks = [results.task(name) for name in results.tasks]
     for entry in dict.fromkeys(task.seed_name for task in tasks):
-        of_entry = [task for task in tasks if task.seed_name == entry]
-        varied = list(dict.fromkeys(key for task in of_entry for key in task.varied))
-        numbers = [value for key in varied for value in values(of_entry, key) if is_number(value)]
-        if len(varied) == 1 and len([number for number in numbers if number > 0]) > 1:
-            yield f"growth-{entry}-{varied[0]}", growth(results, varied[0], entry=entry)
-    agents = results.experiment.agents
-    for name in dict.fromkeys(agent.name for agent in agents):
-        grids = {tuple(agent.varied) for agent in agents if agent.name == name and agent.varied}
-        for task, grid in itertools.product(results.tasks, sorted(grids)):
-            if len(grid) <= 2:
-                axes = sensitivity(results, task, name, grid)
-                yield f"sensitivity-{name}-{'-'.join(grid)}-{task}", axes
+        family = [task for task in tasks if task.seed_name == entry]
+        for kwarg in differing(family):
+            for fixed in others(family, [kwarg]):
+                if len(by_size(matching(family, fixed), kwarg)) > 1:
+                    axes = growth(results, kwarg, fixed=fixed, entry=entry)
+                    yield "-".join(["growth", entry, kwarg, *words(fixed)]), axes
+
+
+def matching(tasks: list[TaskSpec], fixed: Mapping[str, Any]) -> list[TaskSpec]:
+    """Return the tasks with these values."""
+    return [task for task in tasks if settings(task, fixed) == fixed]
+
+
+def sensitivities(results: Results, name: str) -> Iterator[tuple[str, Axes]]:
+    """Yield pictures of an agent's grids: one for each choice of what else tells them apart.
+
+    Variants of different grids do not share a picture.
+    """
+    grids: dict[frozenset[str], list[AgentSpec]] = {}
+    for agent in results.experiment.agents:
+        if agent.name == name and len(agent.varied) in (1, 2):
+            grids.setdefault(frozenset(agent.varied), []).append(agent)
+    for members in grids.values():
+        names, labels = list(members[0].varied), [agent.label for agent in members]
+        for task, fixed in itertools.product(results.tasks, others(members, names)):
+            axes = sensitivity(results, task, name, names, fixed=fixed, agents=labels)
+            yield "-".join(["sensitivity", name, *names, *words(fixed), task]), axes
+
+
+def words(fixed: Mapping[str, Any]) -> list[str]:
+    """Return the values that are fixed, for the name of a file."""
+    return [f"{key}={value}" for key, value in fixed.items()]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wgp_agents.benchmark.declaration import DEFAULT
@@ -13,7 +14,18 @@ from wgp_gym.validation import check_choice, reject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["is_log", "is_number", "narrowed", "ordered", "tick_at", "values"]
+__all__ = [
+    "differing",
+    "fixed_words",
+    "is_log",
+    "is_number",
+    "narrowed",
+    "ordered",
+    "others",
+    "settings",
+    "tick_at",
+    "values",
+]
 
 Spec = TypeVar("Spec", AgentSpec, TaskSpec)
 
@@ -25,38 +37,84 @@ def narrowed(
 ) -> list[Spec]:
     """Return the variants that differ in `names` alone, the others of their grid being fixed.
 
+    A parameter that a variant does not mention is "default". Of several that are made alike,
+    and so play alike, the first stays.
+
     Raises:
         ValueError: If no variants differ in `names`, or more than one value of another remains.
     """
-    known = dict.fromkeys(key for spec in specs for key in spec.varied)
+    known = differing(specs)
     for key in names:
         check_choice(what, key, owner, known)
     for key in fixed:
         check_choice("fixed", key, owner, [one for one in known if one not in names])
-    grid = [spec for spec in specs if set(names) | set(fixed) <= set(spec.varied)]
-    found = [spec for spec in grid if all(spec.varied[key] == fixed[key] for key in fixed)]
+    wanted = {key: plain(value) for key, value in fixed.items()}
+    found = [spec for spec in specs if wanted.items() <= settings(spec, wanted).items()]
     if not found:
-        offered = {key: list(values(grid, key)) for key in [*names, *fixed]}
+        offered = {key: values(specs, key) for key in [*names, *fixed]}
         reject("fixed", owner, f"of the values {offered}", dict(fixed))
     rest = [key for key in known if key not in names and len(values(found, key)) > 1]
     if rest:
         rule = "a value for " + " and ".join(f"{key!r} {values(found, key)}" for key in rest)
         reject("fixed", owner, rule, dict(fixed))
+    distinct: dict[tuple[Any, ...], Spec] = {}
+    for spec in found:
+        distinct.setdefault(tuple(settings(spec, names).values()), spec)
+    return list(distinct.values())
+
+
+def differing(specs: Sequence[AgentSpec] | Sequence[TaskSpec]) -> list[str]:
+    """Return the parameters that an entry lists several values of, or that variants differ in."""
+    listed = dict.fromkeys(key for spec in specs for key in spec.varied)
+    mentioned = dict.fromkeys(key for spec in specs for key in told(spec))
+    return [
+        *listed,
+        *(key for key in mentioned if len(values(specs, key)) > 1 and key not in listed),
+    ]
+
+
+def others(
+    specs: Sequence[AgentSpec] | Sequence[TaskSpec], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the combinations of what the variants differ in beside `names`, each once."""
+    rest = [key for key in differing(specs) if key not in names and len(values(specs, key)) > 1]
+    found: list[dict[str, Any]] = []
+    for spec in specs:
+        if (combination := settings(spec, rest)) not in found:
+            found.append(combination)
     return found
 
 
 def values(specs: Sequence[AgentSpec] | Sequence[TaskSpec], key: str) -> list[Any]:
-    """Return the different values of a parameter that varies, as they come first."""
-    found: list[Any] = []
-    for spec in specs:
-        if key in spec.varied and spec.varied[key] not in found:
-            found.append(spec.varied[key])
-    return found
+    """Return the different values of a parameter, as they come first."""
+    return list(dict.fromkeys(settings(spec, [key])[key] for spec in specs))
+
+
+def settings(spec: AgentSpec | TaskSpec, names: Iterable[str]) -> dict[str, Any]:
+    """Return a variant's values of some parameters, "default" where it does not mention one."""
+    given = told(spec)
+    return {key: plain(given.get(key, DEFAULT)) for key in names}
+
+
+def told(spec: AgentSpec | TaskSpec) -> dict[str, Any]:
+    """Return all that tells a variant from others; of a task also the environment's "id"."""
+    return spec.settings if isinstance(spec, AgentSpec) else {"id": spec.id} | spec.settings
+
+
+def plain(value: Any) -> Any:
+    """Return a number or a text as it is, and a list as a text, so that values can be keys."""
+    return value if isinstance(value, (int, float, str)) else str(value)
+
+
+def fixed_words(fixed: Mapping[str, Any]) -> str:
+    """Return the values that are fixed, for a title; nothing where none are."""
+    return f" ({', '.join(f'{key} = {value}' for key, value in fixed.items())})" if fixed else ""
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value has its place on an axis."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Tell whether a value has its place on an axis: infinity has none."""
+    real = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return real and math.isfinite(value)
 
 
 def ordered(keys: Sequence[Any]) -> list[Any]:

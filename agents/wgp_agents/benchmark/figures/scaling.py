@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.canvas import (
+    AS_IT_IS,
     TITLE,
+    Entries,
     axes_for,
     chosen,
     legend_below,
@@ -17,8 +20,11 @@ from wgp_agents.benchmark.figures.canvas import (
     tidy,
 )
 from wgp_agents.benchmark.figures.grid import (
+    differing,
+    fixed_words,
     is_number,
     narrowed,
+    settings,
     tick_at,
     values,
 )
@@ -30,7 +36,7 @@ from wgp_gym.validation import check_choice, reject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["growth"]
+__all__ = ["by_size", "growth"]
 
 
 def growth(
@@ -44,6 +50,8 @@ def growth(
 ) -> Axes:
     """Draw the mean final regret against a parameter of the task, both axes logarithmic.
 
+    Where nobody has regret, the vertical axis is linear.
+
     The legend gives the slope of each agent's line with its bootstrap interval (95 %), run i
     being the same draw at every value. Reference agents, whose regret is 0, are left out.
 
@@ -51,7 +59,8 @@ def growth(
         results: The results.
         kwarg: A number that the environment is made with, as "horizon", listed with several
             values; tasks that leave it at its default are skipped.
-        fixed: The values to take of other such parameters.
+        fixed: The values to take of other such parameters, and of "id" where tasks of one
+            name are of different environments; "default" where a parameter is not given.
         entry: The environment's entry, where several vary the parameter.
         agents: The labels of the agents to draw, all by default.
         ax: Where to draw, by default in a new figure.
@@ -63,48 +72,70 @@ def growth(
     players = [agent for agent in chosen(results, agents, "growth") if not agent.reference]
     if not players:
         reject("agents", "growth", "labels of learners, not of references alone", agents)
-    tasks = [task for task in map(results.task, results.tasks) if task.varied]
-    entries = list(dict.fromkeys(task.seed_name for task in tasks if kwarg in task.varied))
-    if entry is None and len(entries) > 1:
-        reject("entry", "growth", f"one of {', '.join(map(repr, entries))}", entry)
-    if entry is not None:
-        check_choice("entry", entry, "growth", entries)
-        tasks = [task for task in tasks if task.seed_name == entry]
-    tasks = narrowed(tasks, [kwarg], fixed or {}, "kwarg", "growth")
-    numbers = sorted(
-        (task for task in tasks if is_number(task.varied[kwarg]) and task.varied[kwarg] > 0),
-        key=lambda task: float(task.varied[kwarg]),
-    )
+    family = family_of(results, kwarg, entry)
+    tasks = narrowed(family, [kwarg], fixed or {}, "kwarg", "growth")
+    numbers = by_size(tasks, kwarg)
     if len(numbers) < 2:
         rule = "one with at least two values that are positive numbers"
         reject("kwarg", "growth", rule, f"{kwarg}: {values(tasks, kwarg)}")
     axes = axes_for(ax)
-    draw_growth(axes, results, players, numbers, kwarg)
-    legend_below(axes, "slope, with its 95 % interval", grow=ax is None)
+    shown = draw_growth(axes, results, players, numbers)
+    axes.set_xlabel(kwarg)
+    title = f"{family[0].seed_name}: growth with {kwarg}{fixed_words(fixed or {})}"
+    axes.set_title(title, fontsize=TITLE, **AS_IT_IS)
+    legend_below(axes, shown, "slope, with its 95 % interval", grow=ax is None)
     return axes
+
+
+def family_of(results: Results, kwarg: str, entry: str | None) -> list[TaskSpec]:
+    """Return the tasks of the entry, or of the only one, that lists several values of a kwarg.
+
+    Raises:
+        ValueError: If there is none, or there are several.
+    """
+    found: dict[str, list[TaskSpec]] = {}
+    for task in map(results.task, results.tasks):
+        found.setdefault(task.seed_name, []).append(task)
+    varied = {name: differing(tasks) for name, tasks in found.items()}
+    check_choice("kwarg", kwarg, "growth", dict.fromkeys(itertools.chain(*varied.values())))
+    entries = [name for name in found if kwarg in varied[name]]
+    if entry is None and len(entries) > 1:
+        reject("entry", "growth", f"one of {', '.join(map(repr, entries))}", entry)
+    return found[entries[0] if entry is None else check_choice("entry", entry, "growth", entries)]
+
+
+def by_size(tasks: Sequence[TaskSpec], kwarg: str) -> dict[float, TaskSpec]:
+    """Return the tasks with a positive number there, by that number, in its order."""
+    found = {settings(task, [kwarg])[kwarg]: task for task in tasks}
+    numbers = sorted(value for value in found if is_number(value) and value > 0)
+    return {float(value): found[value] for value in numbers}
 
 
 def draw_growth(
     ax: Axes,
     results: Results,
     agents: Sequence[AgentSpec],
-    tasks: Sequence[TaskSpec],
-    kwarg: str,
-) -> None:
-    """Draw each agent's mean final regret in each task, the flattest first in the legend."""
-    x = np.array([task.varied[kwarg] for task in tasks], float)
+    tasks: Mapping[float, TaskSpec],
+) -> Entries:
+    """Draw each agent's mean final regret in each task, by the number that tells tasks apart.
+
+    Returns:
+        The lines for the legend, with their slopes, the flattest first.
+    """
+    x = np.array(list(tasks))
     looks = styles(results.experiment.agents)
     finals = {
-        agent.label: [results.final_regret(task.name, agent.label) for task in tasks]
+        agent.label: [results.final_regret(task.name, agent.label) for task in tasks.values()]
         for agent in agents
     }
     slopes = {label: loglog_slope(x, samples) for label, samples in finals.items()}
+    shown: Entries = []
     for label in sorted(slopes, key=lambda one: slopes[one].value):
         found = [mean_interval(sample) for sample in finals[label]]
         means = np.array([one.value for one in found])
         ends = np.array([[one.low, one.high] for one in found]).T
-        look = looks[label]
-        ax.errorbar(
+        look, text = looks[label], f"{label}: {written(slopes[label])}"
+        bars = ax.errorbar(
             x,
             means,
             np.abs(ends - means) if np.isfinite(ends).all() else None,
@@ -114,17 +145,22 @@ def draw_growth(
             markersize=5,
             linewidth=1.5,
             capsize=2.5,
-            label=f"{label}: {written(slopes[label])}",
+            label=text,
         )
-    ax.set(xscale="log", yscale="log", xlabel=kwarg, ylabel="mean final regret")
-    ax.set_title(f"{tasks[0].seed_name}: growth with {kwarg}", fontsize=TITLE)
+        shown += [(bars, text)]
+    ax.set(xscale="log", ylabel="mean final regret")
     tick_at(ax, x.tolist())
-    plain_log(ax.yaxis)
+    if any(sample.mean() > 0 for samples in finals.values() for sample in samples):
+        ax.set_yscale("log")
+        plain_log(ax.yaxis)
     tidy(ax, "both")
+    return shown
 
 
 def written(slope: Interval) -> str:
     """Return a slope with its interval, in which no line breaks."""
+    if not np.isfinite(slope.value):
+        return "none"
     if not np.isfinite(slope.low):
         return f"{slope.value:.2f}"
     return f"{slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]".replace(" ", "\u00a0")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.figures.canvas import (
+    AS_IT_IS,
     SMALL,
     TITLE,
+    Entries,
     Z,
     axes_for,
     chosen,
@@ -22,15 +24,16 @@ from wgp_agents.benchmark.figures.canvas import (
     wrapped,
 )
 from wgp_agents.benchmark.figures.styles import styles
+from wgp_agents.benchmark.report.summary import yardstick
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import share_of
 from wgp_gym.kernels import Array
-from wgp_gym.validation import check_bool
+from wgp_gym.validation import check_bool, reject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["final_regret", "performance_profile"]
+__all__ = ["final_regret", "performance_profile", "profile_shares", "relative_regrets"]
 
 HALF = 0.27  # of a box's height, in the distance of two rows
 POINTS = 500  # of tau
@@ -62,11 +65,11 @@ def final_regret(
     looks = styles(results.experiment.agents)
     for row, label in enumerate(order):
         draw_row(ax, row, found[label], looks[label].colour)
-    ax.set_yticks(range(len(rows)), rows)
+    ax.set_yticks(range(len(rows)), rows, **AS_IT_IS)
     ax.tick_params(axis="y", length=0, labelsize=SMALL)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.set(xlabel="final regret (diamond: mean; box: quartiles and median)")
-    ax.set_title(results.task(task).name, fontsize=TITLE)
+    ax.set_title(results.task(task).name, fontsize=TITLE, **AS_IT_IS)
     set_scale(ax, np.concatenate(list(found.values())))
     tidy(ax, "x")
     ax.spines["left"].set_visible(False)
@@ -96,7 +99,8 @@ def performance_profile(
     """Draw the share of runs with a regret of at most tau, the mean over tasks; higher is better.
 
     Regrets are shares of random play's mean in their task; without random play, of the mean of
-    all learners there. tau is on a logarithmic axis where it spans more than a factor of 30.
+    all learners there. Tasks in which that is 0 are left out. tau is on a logarithmic axis where
+    it spans more than a factor of 30.
 
     Args:
         results: The results.
@@ -105,53 +109,85 @@ def performance_profile(
         ax: Where to draw, by default in a new figure.
 
     Raises:
-        ValueError: If there is no such agent, or `bands` is neither True nor False.
+        ValueError: If there is no such agent, `bands` is neither True nor False, or there is no
+            task with regrets to be shares of.
     """
     players = drawn(results, agents, "performance_profile")
     check_bool("bands", bands, "performance_profile")
+    every = relative_regrets(results)
+    regrets = {agent.label: every[agent.label] for agent in players}
+    pooled = [task for tasks in regrets.values() for task in tasks]
+    if not pooled:
+        rule = "with a task in which random play, or a learner, has regret"
+        reject("results", "performance_profile", rule, results.tasks)
     axes = axes_for(ax)
-    shares = {agent.label: relative(results, agent.label) for agent in players}
-    pooled = np.concatenate([task for tasks in shares.values() for task in tasks])
-    wide = is_wide(pooled)
-    low, high = (float(pooled.min()) if wide else 0.0), 1.02 * float(pooled.max())
-    taus = np.geomspace(low, high, POINTS) if wide else np.linspace(low, high, POINTS)
-    looks = styles(results.experiment.agents)
-    order = sorted(shares, key=lambda label: float(np.mean([t.mean() for t in shares[label]])))
-    for place, label in enumerate(order):
-        share, error = profile(shares[label], taus)
-        look = looks[label]
-        axes.plot(taus, share, label=label, **line_style(look, place / len(order), POINTS))
-        if bands:
-            ends = np.clip([share - Z * error, share + Z * error], 0, 1)
-            axes.fill_between(taus, *ends, color=look.colour, alpha=0.15, linewidth=0)
+    shown = draw_profiles(axes, results, regrets, bands)
     of = "the learners' mean" if results.random() is None else "random play's mean"
     axes.set(xlabel=rf"$\tau$: regret as a share of {of}", ylabel=r"share of runs at most $\tau$")
     axes.set_ylim(0, 1.02)
-    set_scale(axes, pooled)
-    axes.set_xlim(low, high)
     tidy(axes)
-    legend_below(axes, grow=ax is None)
+    legend_below(axes, shown, grow=ax is None)
     return axes
 
 
-def profile(shares: Sequence[Array], taus: Array) -> tuple[Array, Array]:
-    """Return the share of runs up to each tau, the mean over tasks, and its standard error."""
-    below = np.stack([np.searchsorted(np.sort(t), taus, "right") / len(t) for t in shares])
-    runs = np.array([[len(task)] for task in shares])
-    variance = (below * (1 - below) / runs).sum(axis=0) / len(shares) ** 2
+def draw_profiles(
+    ax: Axes, results: Results, regrets: Mapping[str, Sequence[Array]], bands: bool
+) -> Entries:
+    """Draw the profile of each label's relative regrets, `(runs,)` per task.
+
+    Returns:
+        The curves for the legend, the lowest mean first.
+    """
+    pooled = np.concatenate([task for tasks in regrets.values() for task in tasks])
+    wide = is_wide(pooled)
+    low, high = (float(pooled.min()) if wide else 0.0), 1.02 * float(pooled.max()) or 1.0
+    taus = np.geomspace(low, high, POINTS) if wide else np.linspace(low, high, POINTS)
+    looks = styles(results.experiment.agents)
+    order = sorted(regrets, key=lambda label: float(np.mean([t.mean() for t in regrets[label]])))
+    shown: Entries = []
+    for place, label in enumerate(order):
+        share, error = profile_shares(regrets[label], taus)
+        line = line_style(looks[label], place / len(order), POINTS)
+        shown += [(ax.plot(taus, share, label=label, **line)[0], label)]
+        if bands:
+            ends = np.clip([share - Z * error, share + Z * error], 0, 1)
+            ax.fill_between(taus, *ends, color=looks[label].colour, alpha=0.15, linewidth=0)
+    set_scale(ax, pooled)
+    ax.set_xlim(low, high)
+    return shown
+
+
+def profile_shares(regrets: Sequence[Array], tau: Array) -> tuple[Array, Array]:
+    """Return the share of runs with at most tau, the mean over tasks, and its standard error.
+
+    Args:
+        regrets: `(runs,)` for each task.
+        tau: Where the shares are wanted, `(k,)`.
+
+    Returns:
+        Shares and standard errors, `(k,)` each.
+    """
+    below = np.stack([np.searchsorted(np.sort(t), tau, "right") / len(t) for t in regrets])
+    runs = np.array([[len(task)] for task in regrets])
+    variance = (below * (1 - below) / runs).sum(axis=0) / len(regrets) ** 2
     return below.mean(axis=0), np.sqrt(variance)
 
 
-def relative(results: Results, label: str) -> list[Array]:
-    """Return an agent's final regrets as shares of what is usual there, `(runs,)` per task."""
-    usual = results.random()
-    learners = [agent.label for agent in results.experiment.agents if not agent.reference]
-    of = learners if usual is None else [usual]
+def relative_regrets(results: Results) -> dict[str, list[Array]]:
+    """Return every agent's final regrets as shares of the yardstick's mean, `(runs,)` per task.
 
-    def _usual(task: str) -> Array:
-        return np.concatenate([results.final_regret(task, one) for one in of])
-
-    return [share_of(results.final_regret(t, label), _usual(t)) for t in results.tasks]
+    Tasks in which that is 0 are left out; where all agents are references, all are.
+    """
+    learners = any(not agent.reference for agent in results.experiment.agents)
+    units = {task: yardstick(results, task) for task in results.tasks if learners}
+    return {
+        label: [
+            share_of(results.final_regret(task, label), unit)
+            for task, unit in units.items()
+            if unit.mean() > 0
+        ]
+        for label in results.agents
+    }
 
 
 def drawn(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:

@@ -6,7 +6,8 @@ theirs from Paul Tol's muted set. Colour-blind readers tell them apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from wgp_agents.benchmark.experiment import AgentSpec
@@ -60,6 +61,7 @@ CYCLE = ("#CC6677", "#332288", "#999933", "#117733", "#88CCEE", "#AA4499", "#44A
 LINES = tuple(DASHES)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "d", "<", ">", "*", "h", "p")
 SHADES = (0.0, 0.35, 0.55, 0.7)  # how far towards white, or black, every four variants
+PERIOD = math.lcm(len(LINES) * len(SHADES), len(MARKERS))  # variants, until looks repeat
 
 
 def base_style(name: str) -> Style:
@@ -76,22 +78,30 @@ def base_style(name: str) -> Style:
 
 
 def styles(agents: Sequence[AgentSpec]) -> dict[str, Style]:
-    """Return the look of each agent of an experiment, by label; no two look the same.
+    """Return the look of each agent of an experiment, by label.
 
     The first variant of an agent has its own look, the others its colour with other lines and
-    markers, and from the fifth on also lighter or darker.
+    markers, and from the fifth on also lighter or darker. No two look the same, but that an
+    agent's looks are used up and repeat after some 200 variants.
     """
     taken: dict[str, Style] = {}
     variants: dict[str, int] = {}
     # First variants come first, so that no other agent's variant takes their look.
     first = {agent.name: agent.label for agent in reversed(agents)}
+    used: set[Style] = set()
     for agent in sorted(agents, key=lambda one: first[one.name] != one.label):
-        k = variants.get(agent.name, 0)
-        while (look := variant(base_style(agent.name), k)) in taken.values():
-            k += 1
-        taken[agent.label] = look
+        base, start = base_style(agent.name), variants.get(agent.name, 0)
+        k = free(base, start, used)
+        taken[agent.label] = variant(base, k % PERIOD)
+        used.add(taken[agent.label])
         variants[agent.name] = k + 1
     return {agent.label: taken[agent.label] for agent in agents}
+
+
+def free(base: Style, start: int, used: Collection[Style]) -> int:
+    """Return the first variant from `start` on whose look is unused; `start` where none is."""
+    left = range(start, PERIOD)
+    return next((k for k in left if variant(base, k) not in used), start)
 
 
 def variant(base: Style, k: int) -> Style:

@@ -9,8 +9,10 @@ import numpy as np
 
 from wgp_agents.benchmark.declaration import DEFAULT
 from wgp_agents.benchmark.figures.canvas import (
+    AS_IT_IS,
     GREY,
     TITLE,
+    Entries,
     axes_for,
     chosen,
     is_wide,
@@ -18,10 +20,12 @@ from wgp_agents.benchmark.figures.canvas import (
     tidy,
 )
 from wgp_agents.benchmark.figures.grid import (
+    fixed_words,
     is_log,
     is_number,
     narrowed,
     ordered,
+    settings,
     tick_at,
 )
 from wgp_agents.benchmark.figures.styles import styles
@@ -55,8 +59,8 @@ def sensitivity(
         results: The results.
         task: The task's name.
         name: The agent's name in the registry.
-        parameters: One or two parameters that the experiment lists several values of.
-        fixed: The values to take of other such parameters.
+        parameters: One or two parameters that the agent's variants differ in.
+        fixed: The values to take of other such parameters; "default" where it is not given.
         agents: The labels of the variants to take, all by default.
         ax: Where to draw, by default in a new figure.
 
@@ -64,20 +68,16 @@ def sensitivity(
         ValueError: If there is no such task or agent, or a parameter is not one with several
             values, or others with several values are not fixed.
     """
-    asked = [parameters] if isinstance(parameters, str) else list(parameters)
-    if len(set(asked)) != len(asked) or len(asked) not in (1, 2):
-        reject("parameters", "sensitivity", "one or two different names", parameters)
+    asked = checked_names(parameters)
     players = chosen(results, agents, "sensitivity")
     check_choice("name", name, "sensitivity", dict.fromkeys(agent.name for agent in players))
     variants = [agent for agent in players if agent.name == name]
     found = narrowed(variants, asked, fixed or {}, "parameters", "sensitivity")
     finals = {
-        tuple(agent.varied[key] for key in asked): results.final_regret(task, agent.label)
+        tuple(settings(agent, asked).values()): results.final_regret(task, agent.label)
         for agent in found
     }
-    title = f"{AGENTS[name].title} in {results.task(task).name}"
-    if fixed:
-        title += " (" + ", ".join(f"{key} = {value}" for key, value in fixed.items()) + ")"
+    title = f"{AGENTS[name].title} in {results.task(task).name}{fixed_words(fixed or {})}"
     if len(asked) == 2:
         axes = axes_for(ax, 5.6, 4.2)
         draw_map(axes, {key: float(values.mean()) for key, values in finals.items()}, asked)
@@ -85,16 +85,32 @@ def sensitivity(
     else:
         axes = axes_for(ax, 5.6, 3.8)
         colour = styles(results.experiment.agents)[variants[0].label].colour
-        draw_line(axes, {key[0]: mean_interval(v) for key, v in finals.items()}, colour)
+        shown = draw_line(axes, {key[0]: mean_interval(v) for key, v in finals.items()}, colour)
         axes.set(xlabel=asked[0], ylabel="mean final regret")
-        if axes.get_legend_handles_labels()[0]:
-            legend_below(axes, grow=ax is None)
-    axes.set_title(title, fontsize=TITLE)
+        if shown:
+            legend_below(axes, shown, grow=ax is None)
+    axes.set_title(title, fontsize=TITLE, **AS_IT_IS)
     return axes
 
 
-def draw_line(ax: Axes, found: Mapping[Any, Interval], colour: str) -> None:
-    """Draw intervals by the value of one parameter; words stand side by side."""
+def checked_names(parameters: str | Sequence[str]) -> list[str]:
+    """Return one or two different names.
+
+    Raises:
+        ValueError: If they are not.
+    """
+    asked = [parameters] if isinstance(parameters, str) else list(parameters)
+    if len(set(asked)) != len(asked) or len(asked) not in (1, 2):
+        reject("parameters", "sensitivity", "one or two different names", parameters)
+    return asked
+
+
+def draw_line(ax: Axes, found: Mapping[Any, Interval], colour: str) -> Entries:
+    """Draw intervals by the value of one parameter; words stand side by side.
+
+    Returns:
+        The default's level for the legend, nothing where it is not among them.
+    """
     keys = [key for key in ordered(list(found)) if key != DEFAULT]
     numeric = bool(keys) and all(map(is_number, keys))
     x = keys if numeric else list(range(len(keys)))
@@ -103,26 +119,27 @@ def draw_line(ax: Axes, found: Mapping[Any, Interval], colour: str) -> None:
     spread = np.abs(ends - means) if np.isfinite(ends).all() else None
     line: dict[str, Any] = {"color": colour, "linestyle": "-" if numeric else "none"}
     ax.errorbar(x, means, spread, marker="o", markersize=5, capsize=3, label="_", **line)
-    if DEFAULT in found:
-        level = found[DEFAULT]
-        ax.axhline(
-            level.value,
-            color=GREY,
-            linestyle="--",
-            linewidth=1.2,
-            label="default, with its 95 % interval",
-        )
-        if np.isfinite(level.low):
-            ax.axhspan(level.low, level.high, color=GREY, alpha=0.12, linewidth=0)
+    shown = draw_level(ax, found[DEFAULT]) if DEFAULT in found else []
     if numeric:
         if is_log(np.array(keys, float)):
             ax.set_xscale("log")
         tick_at(ax, keys)
     else:
-        ax.set_xticks(x, [str(key) for key in keys])
+        ax.set_xticks(x, [str(key) for key in keys], **AS_IT_IS)
         ax.margins(x=0.2)
     ax.set_ylim(bottom=0)
     tidy(ax)
+    return shown
+
+
+def draw_level(ax: Axes, level: Interval) -> Entries:
+    """Draw the default's mean as a level, with its interval; return it for the legend."""
+    label = "default, with its 95 % interval"
+    style: dict[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
+    line = ax.axhline(level.value, label=label, **style)
+    if np.isfinite(level.low):
+        ax.axhspan(level.low, level.high, color=GREY, alpha=0.12, linewidth=0)
+    return [(line, label)]
 
 
 def draw_map(ax: Axes, means: Mapping[tuple[Any, ...], float], names: Sequence[str]) -> None:
@@ -143,8 +160,8 @@ def draw_map(ax: Axes, means: Mapping[tuple[Any, ...], float], names: Sequence[s
     row, column = np.unravel_index(np.nanargmin(table), table.shape)
     frame: dict[str, Any] = {"fill": False, "edgecolor": "#D55E00", "linewidth": 2.5}
     ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, clip_on=False, zorder=3, **frame))
-    ax.set_xticks(range(len(columns)), [str(key) for key in columns])
-    ax.set_yticks(range(len(rows)), [str(key) for key in rows])
+    ax.set_xticks(range(len(columns)), [str(key) for key in columns], **AS_IT_IS)
+    ax.set_yticks(range(len(rows)), [str(key) for key in rows], **AS_IT_IS)
     ax.set(xlabel=names[0], ylabel=names[1])
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)

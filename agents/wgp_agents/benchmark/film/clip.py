@@ -64,13 +64,15 @@ class Clip:
     def limits(self) -> tuple[float, float]:
         """Return the ends of the rewards' axis, the same in all frames.
 
-        Bands that reach far beyond all else, as before the first plays, are cut off.
+        Bands that reach far beyond all else, as before the first plays, are cut off. Where all
+        is the same, there is room around it.
         """
         inner = [self.truth, self.mean, self.paid]
         low, high = (float(end(list(map(end, inner)))) for end in (np.min, np.max))
-        room = BEYOND * (high - low)
+        room = BEYOND * (high - low or max(1.0, abs(high)))
         low, high = max(low - room, float(self.low.min())), min(high + room, float(self.high.max()))
-        return low - MARGIN * (high - low), high + MARGIN * (high - low)
+        margin = MARGIN * (high - low or max(1.0, abs(high)))
+        return low - margin, high + margin
 
 
 def record(

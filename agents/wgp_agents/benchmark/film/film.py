@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ def film(
     """Play an episode and film it.
 
     A frame shows a step t: the posterior before it as mean and confidence band, the true f_t with
-    its optimum, the play with its reward, those before it fading, and the regret up to it.
+    its optimum, the play with its reward, those before it fading, and the regret up to it. The
+    file is there when it is complete: until then, a hidden one beside it is.
 
     Args:
         path: Where the film goes; ".gif", or ".mp4", which needs ffmpeg.
@@ -68,11 +70,22 @@ def film(
     stage = Stage(clip)
     path.parent.mkdir(parents=True, exist_ok=True)
     writer, setting = camera(path, fps, binary)
-    with setting, writer.saving(stage.screen, str(path), DPI):
+    with whole(path) as part, setting, writer.saving(stage.screen, str(part), DPI):
         for frame in range(len(clip.shown)):
             stage.show(frame)
             writer.grab_frame()
     return path
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a file to write to, of the same ending, that becomes `path` unless something fails."""
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def ffmpeg() -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.play import Arrays
-from wgp_agents.benchmark.report.summary import WINDOW, competitors, yardstick
+from wgp_agents.benchmark.report.summary import WINDOW, competitors, scored, yardstick
 from wgp_agents.benchmark.report.sweeps import growth_charts, sensitivity_charts
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import estimate, probability_of_improvement, share_of, smoothed
+from wgp_agents.benchmark.statistics import estimate, improvement, share_of, smoothed
 from wgp_gym.kernels import Array
 
 __all__ = ["charts"]
@@ -31,7 +32,7 @@ def charts(results: Results) -> list[Chart]:
     found = []
     for i, task in enumerate(results.tasks):
         found += task_charts(results, i, task)
-    if competitors(results):
+    if scored(results):
         found.append(profile(results))
     if 2 < len(competitors(results)) <= MOST_COMPARED:
         found.append(improvement_map(results))
@@ -100,14 +101,9 @@ def band(runs: Array, shown: NDArray[np.int64]) -> Chart:
 
 def box(agent: int, finals: Array) -> Chart:
     """Return the distribution of an agent's final regrets."""
-    points = finals[thinned(len(finals))[:DOTS]] if len(finals) <= DOTS else finals[:DOTS]
-    quantiles = rounded(np.quantile(finals, QUANTILES))
-    return {
-        "agent": agent,
-        "quantiles": quantiles,
-        "mean": float(finals.mean()),
-        "points": rounded(points),
-    }
+    quantiles, points = rounded(np.quantile(finals, QUANTILES)), rounded(finals[:DOTS])
+    mean = float(finals.mean())
+    return {"agent": agent, "quantiles": quantiles, "mean": mean, "points": points}
 
 
 def places(stored: Arrays, agent: int, shown: NDArray[np.int64]) -> list[Chart]:
@@ -129,9 +125,9 @@ def places(stored: Arrays, agent: int, shown: NDArray[np.int64]) -> list[Chart]:
 
 def profile(results: Results) -> Chart:
     """Return the performance profiles: the share of runs whose regret is at most tau of chance."""
-    units = {task: yardstick(results, task) for task in results.tasks}
+    units = {task: yardstick(results, task) for task in scored(results)}
     shares = {
-        label: [share_of(results.final_regret(task, label), units[task]) for task in results.tasks]
+        label: [share_of(results.final_regret(task, label), unit) for task, unit in units.items()]
         for label in results.agents
     }
     largest = max(np.quantile(share, 0.99) for found in shares.values() for share in found)
@@ -142,7 +138,7 @@ def profile(results: Results) -> Chart:
             np.searchsorted(np.sort(share), tau, "right") / len(share) for share in shares[label]
         ]
         series.append({"agent": j, "y": rounded(np.mean(reached, axis=0))})
-    of = "random play's mean" if results.random() else "the mean of all agents"
+    of = "random play's mean" if results.random() else "the competitors' mean"
     return {
         "id": "profiles",
         "section": "Across tasks",
@@ -164,17 +160,10 @@ def improvement_map(results: Results) -> Chart:
     finals = {
         label: [results.final_regret(task, label) for task in results.tasks] for label in labels
     }
-    values = [
-        [
-            None
-            if first == second
-            else round(
-                probability_of_improvement(finals[first], finals[second], resamples=2).value, 2
-            )
-            for second in labels
-        ]
-        for first in labels
-    ]
+    values: list[list[float | None]] = [[None] * len(labels) for _ in labels]
+    for (i, first), (j, second) in itertools.combinations(enumerate(labels), 2):
+        better = improvement(finals[first], finals[second])
+        values[i][j], values[j][i] = round(better, 2), round(1 - better, 2)
     return {
         "id": "improvement",
         "section": "Across tasks",

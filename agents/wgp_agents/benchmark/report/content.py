@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import tomli_w
 from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.files import write_whole
 from wgp_agents.benchmark.report import charts
+from wgp_agents.benchmark.report.numbers import with_interval
 from wgp_agents.benchmark.report.page import assemble
 from wgp_agents.benchmark.report.summary import Summary, competitors
 from wgp_agents.benchmark.report.tables import shared_tables, task_tables, timings
@@ -29,12 +29,13 @@ NOTES = (
     "1.96 standard errors on either side.",
     "Differences: of the same runs, with intervals that hold for all pairs of a task together "
     "with 95 %. One agent beats another where the interval excludes zero.",
-    "Adaptation: steps after a change until the regret per step, averaged over ten steps, is below "
-    "a tenth of random play's; the median over runs and changes, infinite where more than half do "
-    "not get there before the next change.",
+    "Adaptation: steps after a change until the regret per step, averaged over ten steps, is at "
+    "most a tenth of random play's; the median over runs and changes, a dash where half of them or "
+    "more do not get there before the next change.",
     "Across tasks, a regret is divided by the mean of random play's in the same task (or, where "
-    "nobody played at random, of all agents'): 0 is the oracle, 1 is chance. The interquartile "
-    "mean leaves out the lowest and the highest quarter of the runs.",
+    "nobody played at random, of all competitors'): 0 is the oracle, 1 is chance. That mean is "
+    "taken as known. The interquartile mean leaves out the lowest and the highest quarter of the "
+    "runs. Tasks that share their draws are resampled together; one without regret is left out.",
 )
 
 
@@ -74,12 +75,18 @@ def content(results: Results, summary: Summary) -> dict[str, Any]:
         "subtitle": experiment.description,
         "agents": agents,
         "tasks": tasks,
-        "findings": findings(results, summary),
+        "findings": [*left_out(results), *findings(results, summary)],
         "tables": [*task_tables(results, summary), *shared_tables(results, summary)],
         "charts": charts.charts(results),
         "reproduce": reproduce(results),
         "notes": list(NOTES),
     }
+
+
+def left_out(results: Results) -> list[str]:
+    """Return a sentence that says that results are partial, if they are."""
+    missing = len(results.missing)
+    return [f"{missing} units are missing; what lacks them is left out."] if missing else []
 
 
 def findings(results: Results, summary: Summary) -> list[str]:
@@ -90,13 +97,13 @@ def findings(results: Results, summary: Summary) -> list[str]:
         best = summary.best(task, labels)
         row = summary.row(task, best)
         pairs = [pair for pair in summary.differences[task] if best in (pair.first, pair.second)]
-        beaten = [pair.verdict for pair in pairs if pair.verdict.startswith(f"{best} beats")]
-        unclear = [other(pair, best) for pair in pairs if pair.verdict not in beaten]
+        beaten = [pair for pair in pairs if pair.better == best]
+        unclear = [other(pair, best) for pair in pairs if pair.better is None]
         text = f"{task}: {best} has the lowest mean regret, {interval(row, 'mean')}."
         if beaten:
             text += f" It beats {len(beaten)} of {len(pairs)} other agents clearly."
         if 0 < len(unclear) <= MOST_NAMED:
-            text += f" No clear difference: {', '.join(unclear)}."
+            text += f" Not clearly above: {', '.join(unclear)}."
         found.append(text)
     return found
 
@@ -108,17 +115,14 @@ def other(pair: Difference, label: str) -> str:
 
 def interval(row: dict[str, Any], name: str) -> str:
     """Return a value with its interval, for people: "254 (240 to 268)"."""
-    value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
-    ends = "" if math.isnan(low) else f" ({low:.{digits}f} to {high:.{digits}f})"
-    return f"{value:.{digits}f}{ends}"
+    value = row[name]
+    return "" if value is None else with_interval(value, row[f"{name}_low"], row[f"{name}_high"])
 
 
 def reproduce(results: Results) -> dict[str, Any]:
     """Return how to do it again."""
-    experiment = results.experiment
+    experiment = results.folder.experiment
     rows = timings(results)
-    missing = [unit for unit in experiment.units() if not results.folder.file(unit).exists()]
     return {
         "command": "wgp-gym run experiment.toml --out results/again",
         "experiment": tomli_w.dumps(experiment.source),
@@ -126,5 +130,8 @@ def reproduce(results: Results) -> dict[str, Any]:
         "versions": results.folder.manifest["versions"],
         "units": len(experiment.units()),
         "seconds": sum(float(row["seconds"]) for row in rows) if rows else None,
-        "failed": [f"{u.agent.label} in {u.task.name}, run {u.runs.start} on" for u in missing],
+        "failed": [
+            f"{unit.agent.label} in {unit.task.name}, run {unit.runs.start} on"
+            for unit in results.missing
+        ],
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wgp_agents.benchmark.files import write_whole
-from wgp_agents.benchmark.report.content import findings, interval
+from wgp_agents.benchmark.report.content import findings, interval, left_out
 from wgp_agents.benchmark.report.summary import Summary, competitors
 from wgp_agents.benchmark.report.sweeps import growth_charts
 from wgp_agents.benchmark.results import Results
@@ -21,15 +21,12 @@ def markdown(results: Results, summary: Summary) -> str:
     runs = sorted({len(results.runs(task)) for task in results.tasks})
     shown = " or ".join(map(str, runs))
     parts = [
-        f"Final regret, mean and 95 % bootstrap interval of {shown} runs (lower is better; the "
+        *left_out(results),
+        f"Final regret, mean and 95 % bootstrap interval, runs: {shown} (lower is better; the "
         "lowest mean of each task in bold, references apart):",
         regret_table(results, summary),
         "\n".join(f"- {text}" for text in findings(results, summary)),
-        "Across tasks, as shares of "
-        + ("random play's mean regret" if results.random() else "all agents' mean regret")
-        + " (0: the oracle, 1: chance): interquartile mean, and the probability that a run is "
-        f"better than one of {summary.leader} in the same task:",
-        aggregate_table(summary),
+        *aggregate_table(results, summary),
         *growth_tables(results),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -68,14 +65,20 @@ def growth_tables(results: Results) -> list[str]:
     return parts
 
 
-def aggregate_table(summary: Summary) -> str:
-    """Return what holds across tasks, a row for each agent."""
-    head = ["agent", "interquartile mean"]
-    if summary.leader is not None:
-        head.append(f"better than {summary.leader}")
-    names = ("iqm", "beats_leader")[: len(head) - 1]
-    rows = [[row["agent"], *(interval(row, name) for name in names)] for row in summary.aggregate]
-    return table([head, *rows])
+def aggregate_table(results: Results, summary: Summary) -> list[str]:
+    """Return what holds across tasks, a row for each agent, with a line that says what it is."""
+    if summary.leader is None:
+        return []
+    unit = "random play's" if results.random() else "the competitors'"
+    text = (
+        f"Across tasks, as shares of {unit} mean regret (0: the oracle): interquartile mean, and "
+        f"the probability that a run is better than one of {summary.leader} in the same task:"
+    )
+    rows = [
+        [row["agent"], interval(row, "iqm"), interval(row, "beats_leader")]
+        for row in summary.aggregate
+    ]
+    return [text, table([["agent", "interquartile mean", f"better than {summary.leader}"], *rows])]
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

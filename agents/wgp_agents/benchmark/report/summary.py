@@ -27,6 +27,7 @@ __all__ = [
     "WINDOW",
     "Summary",
     "competitors",
+    "scored",
     "summarise",
     "write_tables",
     "yardstick",
@@ -35,6 +36,7 @@ __all__ = [
 Row = dict[str, Any]
 
 ADAPTED = 0.1  # of random play's regret per step: an agent below has adapted to a change
+MOST_PAIRED = 150  # competitors: 11,175 pairs, whose resamples take 600 MiB
 ACROSS = 1_000  # resamples of all tasks' runs, which are many
 WINDOW = 10  # steps over which regret per step is averaged
 
@@ -43,21 +45,20 @@ class Summary(NamedTuple):
     """All that is said of an experiment's results.
 
     Attributes:
-        rows: One for each task and agent: see `summary_rows`.
-        differences: All pairs of competitors, by task.
+        rows: One for each task and agent, by the two: see `summary_rows`.
+        differences: The pairs of competitors, by task: see `comparisons`.
         aggregate: One row for each agent: see `aggregate_rows`.
-        leader: The competitor with the lowest regret over all tasks; None where all are
-            references.
+        leader: The competitor with the lowest regret over all tasks; None where there is none.
     """
 
-    rows: list[Row]
+    rows: dict[tuple[str, str], Row]
     differences: dict[str, list[Difference]]
     aggregate: list[Row]
     leader: str | None
 
     def row(self, task: str, agent: str) -> Row:
         """Return the row of an agent in a task."""
-        return next(row for row in self.rows if (row["task"], row["agent"]) == (task, agent))
+        return self.rows[task, agent]
 
     def best(self, task: str, labels: list[str]) -> str:
         """Return which of these agents has the lowest mean in a task."""
@@ -80,11 +81,19 @@ def yardstick(results: Results, task: str) -> Array:
     return np.concatenate([results.final_regret(task, label) for label in labels])
 
 
+def scored(results: Results) -> list[str]:
+    """Return the tasks in which there is a regret to divide by."""
+    if not competitors(results):
+        return []
+    return [task for task in results.tasks if yardstick(results, task).mean() > 0]
+
+
 def leader(results: Results) -> str | None:
     """Return the competitor with the lowest mean share of random play's regret over all tasks."""
+    tasks = scored(results)
     shares = {
-        label: np.mean([shares_of(results, task, label).mean() for task in results.tasks])
-        for label in competitors(results)
+        label: np.mean([shares_of(results, task, label).mean() for task in tasks])
+        for label in (competitors(results) if tasks else ())
     }
     return min(shares, key=lambda label: shares[label], default=None)
 
@@ -109,14 +118,15 @@ def adaptation_threshold(results: Results, task: str, changes: list[int]) -> Arr
     return ADAPTED * np.array(means)
 
 
-def summary_rows(results: Results) -> list[Row]:
+def summary_rows(results: Results) -> dict[tuple[str, str], Row]:
     """Return one row for each task and agent.
 
     "adaptation" is the median over runs and changes of the steps until the regret per step,
-    averaged over ten steps, is below a tenth of random play's; infinite where it is not before
-    the next change in more than half of them; empty where there is nothing to adapt to.
+    averaged over ten steps, is at most a tenth of random play's; infinite where it is not before
+    the next change in half of them or more; empty where there is nothing to adapt to.
     """
-    rows = []
+    rows = {}
+    known = scored(results) if results.random() is not None else []
     for task in results.tasks:
         changes = results.changes(task)
         threshold = adaptation_threshold(results, task, changes)
@@ -129,44 +139,57 @@ def summary_rows(results: Results) -> list[Row]:
             row["standard_error"] = float(estimate(final).standard_error)
             row |= {"median": median.value, "median_low": median.low, "median_high": median.high}
             row["share_of_random"] = None
-            if results.random() is not None:
+            if task in known:
                 row["share_of_random"] = float(shares_of(results, task, agent).mean())
             row["adaptation"] = None
             if threshold is not None:
                 times = adaptation_times(regret, changes, threshold=threshold, window=WINDOW)
                 row["adaptation"] = float(np.median(times))
-            rows.append(row)
+            rows[task, agent] = row
     return rows
 
 
 def comparisons(results: Results, task: str) -> list[Difference]:
-    """Return the paired differences of all pairs of competitors, with simultaneous intervals."""
+    """Return the paired differences of all pairs of competitors, with simultaneous intervals.
+
+    Of more than 150 competitors only those of the lowest mean with every other, whose intervals
+    hold together.
+    """
     finals = {label: results.final_regret(task, label) for label in competitors(results)}
-    return paired_comparisons(finals) if len(finals) > 1 else []
+    if len(finals) < 2:
+        return []
+    if len(finals) <= MOST_PAIRED:
+        return paired_comparisons(finals)
+    best = min(finals, key=lambda label: finals[label].mean())
+    return paired_comparisons(finals, pairs=[(best, label) for label in finals if label != best])
 
 
 def aggregate_rows(results: Results) -> list[Row]:
     """Return one row for each agent: its shares of random play's regret over all tasks.
 
     "beats_leader" is the probability that one of its runs has a lower regret than one of the
-    leader's in the same task. There is no row where all are references, and nothing to divide by.
+    leader's in the same task; empty for the leader. There is no row where there is nothing to
+    divide by.
     """
-    if not competitors(results):
+    tasks, first = scored(results), leader(results)
+    if first is None:
         return []
-    first = leader(results)
+    groups = [results.task(task).seed_name for task in tasks]
 
     def _shares(label: str) -> list[Array]:
-        return [shares_of(results, task, label) for task in results.tasks]
+        return [shares_of(results, task, label) for task in tasks]
 
     rows = []
+    ahead = _shares(first)
     for label in results.agents:
         shares = _shares(label)
-        middle = interquartile_mean(shares, resamples=ACROSS)
+        middle = interquartile_mean(shares, groups=groups, resamples=ACROSS)
         row: Row = {"agent": label, "tasks": len(shares)}
         row |= {"iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high}
         row["mean_share"] = float(np.mean([share.mean() for share in shares]))
-        if first is not None:
-            chance = probability_of_improvement(shares, _shares(first), resamples=ACROSS)
+        row |= dict.fromkeys(("beats_leader", "beats_leader_low", "beats_leader_high"))
+        if label != first:
+            chance = probability_of_improvement(shares, ahead, groups=groups, resamples=ACROSS)
             row |= {"beats_leader": chance.value}
             row |= {"beats_leader_low": chance.low, "beats_leader_high": chance.high}
         rows.append(row)
@@ -182,7 +205,7 @@ def summarise(results: Results) -> Summary:
 
 def write_tables(results: Results, summary: Summary, folder: Path) -> None:
     """Write summary.csv, comparisons.csv, aggregate.csv and runs.csv."""
-    write_csv(folder / "summary.csv", summary.rows)
+    write_csv(folder / "summary.csv", list(summary.rows.values()))
     pairs = [
         {"task": task} | difference._asdict()
         for task, found in summary.differences.items()

@@ -10,6 +10,7 @@ import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.grid import is_log, is_number
+from wgp_agents.benchmark.report.numbers import with_interval
 from wgp_agents.benchmark.report.summary import competitors
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
@@ -44,7 +45,7 @@ def numeric(specs: Sequence[AgentSpec], name: str) -> list[str]:
     """Return the parameters of an agent that take two or more different numbers."""
     taken: dict[str, set[float]] = {}
     for spec in specs:
-        for key, value in spec.varied.items():
+        for key, value in spec.settings.items():
             if spec.name == name and is_number(value):
                 taken.setdefault(key, set()).add(float(value))
     return [key for key, values in taken.items() if len(values) > 1]
@@ -55,17 +56,18 @@ def groups(
 ) -> Iterator[tuple[dict[str, Any], list[tuple[float, Any]]]]:
     """Yield the specs that differ in one parameter alone, as (its value, spec), in its order.
 
-    Each group comes with the values of what else varies.
+    Each group comes with those other parameters in which it differs from other groups.
     """
-    found: dict[str, tuple[dict[str, Any], list[tuple[float, Any]]]] = {}
+    found: dict[str, tuple[dict[str, Any], dict[float, Any]]] = {}
     for spec in specs:
-        if is_number(spec.varied.get(varied)):
-            rest = {key: value for key, value in spec.varied.items() if key != varied}
-            _, points = found.setdefault(repr(sorted(rest.items())), (rest, []))
-            points.append((float(spec.varied[varied]), spec))
-    for rest, points in found.values():
-        if len(points) > 1:
-            yield rest, sorted(points, key=lambda point: point[0])
+        if is_number(spec.settings.get(varied)):
+            rest = {key: value for key, value in spec.settings.items() if key != varied}
+            _, points = found.setdefault(repr(sorted(rest.items())), (rest, {}))
+            points.setdefault(float(spec.settings[varied]), spec)
+    lines = [(rest, points) for rest, points in found.values() if len(points) > 1]
+    for rest, points in lines:
+        apart = [key for key in rest if any(other.get(key) != rest[key] for other, _ in lines)]
+        yield {key: rest[key] for key in apart}, sorted(points.items())
 
 
 def words(values: dict[str, Any]) -> str:
@@ -117,10 +119,10 @@ def heat_map(
     specs = [spec for spec in results.experiment.agents if spec.name == name]
     means: dict[tuple[float, float], float] = {}
     for spec in specs:
-        taken = [spec.varied[key] for key in (across, along) if is_number(spec.varied.get(key))]
-        if len(taken) < 2:
+        taken = [spec.settings.get(key) for key in (across, along)]
+        if not all(map(is_number, taken)):
             continue
-        place = float(taken[0]), float(taken[1])
+        place = float(taken[0]), float(taken[1])  # type: ignore[arg-type]
         if place in means:
             return None
         means[place] = float(results.final_regret(task, spec.label).mean())
@@ -151,7 +153,7 @@ def growth_charts(results: Results) -> list[Chart]:
     found = []
     for family in dict.fromkeys(task.seed_name for task in tasks):
         specs = [task for task in tasks if task.seed_name == family]
-        for kwarg in dict.fromkeys(key for spec in specs for key in spec.varied):
+        for kwarg in dict.fromkeys(key for spec in specs for key in spec.settings):
             for rest, points in groups(specs, kwarg):
                 found.append(growth_chart(results, family, kwarg, rest, points))
     return found
@@ -174,10 +176,8 @@ def growth_chart(
         line: dict[str, Any] = {"agent": results.agents.index(label), "x": x, "markers": True}
         line |= {"y": [mean.value for mean in means]}
         line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
-        if x[0] > 0:
-            slope = loglog_slope(np.array(x), finals)
-            text = f"slope {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})"
-            line["note"] = text.replace("-0.00", "0.00")
+        if logarithmic:
+            line["note"] = f"slope {with_interval(*loglog_slope(np.array(x), finals), decimals=2)}"
         series.append(line)
     return {
         "id": f"growth-{family}-{kwarg}-{words(rest)}",

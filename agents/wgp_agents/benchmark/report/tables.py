@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import math
 from statistics import median
 from typing import Any
 
+from wgp_agents.benchmark.report.numbers import decimals_for, finite
 from wgp_agents.benchmark.report.summary import Summary, competitors
 from wgp_agents.benchmark.results import Results
 
-__all__ = ["finite", "shared_tables", "task_tables", "timings"]
+__all__ = ["shared_tables", "task_tables", "timings"]
 
 MOST_PAIRED = 6  # agents of which all pairs are shown
 FURTHER = (
@@ -26,7 +26,7 @@ def task_tables(results: Results, summary: Summary) -> list[Table]:
     tables = []
     for i, task in enumerate(results.tasks):
         rows = [summary.row(task, agent) for agent in results.agents]
-        digits = 0 if max(row["mean"] for row in rows) >= 100 else 2
+        digits = shared_decimals([row["mean"] for row in rows])
         columns = [
             column("Agent", "agent"),
             column("Mean", "interval", "of the final regret", digits, "low"),
@@ -54,6 +54,12 @@ def task_tables(results: Results, summary: Summary) -> list[Table]:
     return [table for table in tables if table["rows"]]
 
 
+def shared_decimals(values: list[float]) -> int:
+    """Return how many decimals show a column: three digits of the smallest, few of the largest."""
+    sizes = [abs(value) for value in values if value]
+    return min(decimals_for(min(sizes)), decimals_for(max(sizes)) + 1) if sizes else 0
+
+
 def differences_table(results: Results, summary: Summary, i: int, task: str) -> Table:
     """Return the paired differences of a task: of all pairs, or of the best with every other."""
     pairs = summary.differences[task]
@@ -69,7 +75,8 @@ def differences_table(results: Results, summary: Summary, i: int, task: str) -> 
         for p in pairs
     ]
     columns = [column("Agent", "agent"), column("Minus", "agent")]
-    columns += [column("Difference", "interval", "of the mean regrets", 1)]
+    digits = shared_decimals([pair.difference for pair in pairs])
+    columns += [column("Difference", "interval", "of the mean regrets", digits)]
     columns += [column("Verdict", "text")]
     return {
         "id": f"differences-{i}",
@@ -93,18 +100,18 @@ def shared_tables(results: Results, summary: Summary) -> list[Table]:
     ]
     if summary.leader is not None:
         hint = f"probability that a run is better than one of {summary.leader}, in the same task"
-        columns.append(column(f"Beats {summary.leader}", "interval", hint, 2, "high"))
+        columns.append(column(f"Beats {summary.leader}", "interval", hint, 2))
         for line, row in zip(rows, summary.aggregate, strict=True):
             line.append(cell(row, "beats_leader"))
     across = {
         "id": "across",
         "title": "Across tasks",
-        "caption": "shares of random play's regret" if results.random() else "shares of the mean",
+        "caption": "shares of random play's regret, or of the competitors' mean without it",
         "task": None,
         "columns": columns,
         "rows": [{"agent": row[0], "cells": row} for row in rows],
     }
-    return [across, cost_table(results)]
+    return [table for table in (across, cost_table(results)) if table["rows"]]
 
 
 def cost_table(results: Results) -> Table:
@@ -146,11 +153,6 @@ def timings(results: Results) -> list[dict[str, str]]:
 def cell(row: dict[str, Any], name: str) -> list[float | None]:
     """Return a value with its interval, for the page."""
     return [finite(row[key]) for key in (name, f"{name}_low", f"{name}_high")]
-
-
-def finite(value: float | None) -> float | None:
-    """Return a number, or None for what JSON cannot hold."""
-    return None if value is None or not math.isfinite(value) else value
 
 
 def column(

@@ -5,6 +5,7 @@ All bootstraps are seeded. Lower regret is better.
 
 from wgp_agents.benchmark.statistics.adaptation import adaptation_times, smoothed
 from wgp_agents.benchmark.statistics.aggregate import (
+    improvement,
     interquartile_mean,
     probability_of_improvement,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "Interval",
     "adaptation_times",
     "estimate",
+    "improvement",
     "interquartile_mean",
     "loglog_slope",
     "mean_interval",

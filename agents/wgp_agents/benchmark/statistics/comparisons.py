@@ -50,6 +50,13 @@ class Difference(NamedTuple):
     high: float
     verdict: str
 
+    @property
+    def better(self) -> str | None:
+        """Which of the two has clearly the lower regret; None where it is not clear."""
+        if self.high < 0:
+            return self.first
+        return self.second if self.low > 0 else None
+
 
 def paired_comparisons(
     values: dict[str, Array],

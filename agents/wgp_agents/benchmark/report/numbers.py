@@ -1,0 +1,41 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["decimals_for", "finite", "number", "with_interval"]
+
+
+def with_interval(value: float, low: float, high: float, decimals: int | None = None) -> str:
+    """Return a value with its interval, as "254 (240 to 268)", or alone where that is undefined.
+
+    Args:
+        value: The value.
+        low: The interval's lower end.
+        high: Its upper end.
+        decimals: Of all three; by default as many as show three digits of the largest.
+    """
+    ends = math.isfinite(low) and math.isfinite(high)
+    if decimals is None:
+        decimals = decimals_for(max(map(abs, (value, low, high))) if ends else abs(value))
+    text = number(value, decimals)
+    return f"{text} ({number(low, decimals)} to {number(high, decimals)})" if ends else text
+
+
+def decimals_for(largest: float) -> int:
+    """Return how many decimals show three digits of a number, none of 100 or more."""
+    if largest == 0 or not math.isfinite(largest):
+        return 2
+    return max(2 - math.floor(math.log10(largest)), 0)
+
+
+def number(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, zero without a sign."""
+    text = f"{value:.{decimals}f}"
+    return text.lstrip("-") if not text.strip("-0.") else text
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number, or None for what JSON cannot hold."""
+    return None if value is None or not math.isfinite(value) else value

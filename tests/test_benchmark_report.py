@@ -1,0 +1,198 @@
+"""Reports of experiments that are unusual but legal, and what their charts group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, WINDOWS, play
+
+from wgp_agents import cli
+from wgp_agents.benchmark.declaration import declare
+from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.plan import check
+from wgp_agents.benchmark.report import content, markdown, summary, sweeps
+from wgp_agents.benchmark.report.numbers import with_interval
+from wgp_agents.benchmark.report.summary import summarise
+from wgp_agents.benchmark.results import Results, load_results
+
+PLAIN = {"change_points": [[7, 14]]}
+Table = dict[str, Any]
+
+
+def reported(values: Table, folder: Path) -> tuple[Results, Table, str]:
+    """Play an experiment; return its results, the page's content and the Markdown."""
+    play(SIX_RUNS | values, folder)
+    results = load_results(folder)
+    made = summarise(results)
+    summary.write_tables(results, made, folder)
+    content.write_page(results, made, folder / "report.html")
+    return results, content.content(results, made), markdown.markdown(results, made)
+
+
+def test_variants_that_differ_in_a_fixed_parameter_are_apart(tmp_path: Path) -> None:
+    agents = [
+        {"name": "wgp-ucb", "label": f"{name} {{discount}}", "parameters": parameters}
+        for name, ridge in (("A", 0.01), ("B", 1.0))
+        for parameters in [{"discount": [0.8, 0.99], "regularization": ridge}]
+    ]
+    results, made, _ = reported({"agent": [*agents, CHANCE]}, tmp_path)
+    (chart,) = [one for one in made["charts"] if one["id"] == "sensitivity-0-discount"]
+    assert [line["label"] for line in chart["series"]] == [
+        "WGP-UCB regularization=0.01",
+        "WGP-UCB regularization=1.0",
+    ]
+    for line, name in zip(chart["series"], "AB", strict=True):
+        assert line["x"] == [0.8, 0.99]
+        means = [results.final_regret("abrupt", f"{name} {x}").mean() for x in (0.8, 0.99)]
+        np.testing.assert_allclose(line["y"], means)
+
+
+def test_tasks_that_differ_in_a_fixed_kwarg_are_apart(tmp_path: Path) -> None:
+    entries = [
+        {"id": ABRUPT, "kwargs": PLAIN | {"noise_std": [0.1, 1.0]}},
+        {"id": ABRUPT, "kwargs": PLAIN | {"noise_std": [0.3, 3.0], "lengthscale": 0.5}},
+    ]
+    results, _, text = reported({"environment": entries}, tmp_path)
+    charts = sweeps.growth_charts(results)
+    assert [chart["title"] for chart in charts] == [
+        "abrupt: final regret against noise_std",
+        "abrupt: final regret against noise_std lengthscale=0.5",
+    ]
+    assert [line["x"] for chart in charts for line in chart["series"][:1]] == [[0.1, 1], [0.3, 3]]
+    assert "lengthscale=0.5, slope of the logarithms:" in text
+
+
+def test_a_task_without_regret_is_left_out_of_what_is_divided(tmp_path: Path) -> None:
+    kwargs = PLAIN | {"norm_bound": [0.0, 1.0]}
+    results, made, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
+    assert summary.scored(results) == ["abrupt norm_bound=1.0"]
+    found = summarise(results)
+    assert found.row("abrupt norm_bound=0.0", "random")["share_of_random"] is None
+    assert found.row("abrupt norm_bound=1.0", "random")["share_of_random"] == 1.0
+    assert {row["tasks"] for row in found.aggregate} == {1}
+    assert "nan" not in text
+    assert any(chart["id"] == "profiles" for chart in made["charts"])
+    assert set(results.to_rliable()) == set(results.agents)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"agent": [{"name": "oracle"}]},
+        {"agent": [{"name": "sw-gp-ucb"}]},
+        {"agent": [{"name": "oracle"}, {"name": "sw-gp-ucb"}], "seeds": 1},
+        {"environment": [{"id": ABRUPT}], "horizon": 1},
+        {"environment": [{"id": ABRUPT, "kwargs": {"dim": 2, "points_per_dim": 3}}]},
+        {
+            "environment": [
+                {"id": ABRUPT, "kwargs": {"dim": 2, "points_per_dim": 3, "continuous": True}}
+            ],
+            "agent": [CHANCE, {"name": "oracle"}],
+        },
+        {"agent": [CHANCE, {"name": "sw-gp-ucb", "label": "a/b 'c' $x_$ {{d}} λ <b>|_"}]},
+    ],
+    ids=["references", "one", "one run", "one step", "grid", "box", "label"],
+)
+def test_unusual_experiments_are_reported(values: Table, tmp_path: Path) -> None:
+    results, made, text = reported(values, tmp_path)
+    assert "nan" not in text
+    assert "None" not in text
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert {row["agent"] for table in made["tables"] for row in table["rows"]} <= set(
+        range(len(results.agents))
+    )
+
+
+def test_many_agents_are_compared_with_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "MOST_PAIRED", 2)
+    results, _, _ = reported({}, tmp_path)
+    best = min(results.agents, key=lambda label: results.final_regret("abrupt", label).mean())
+    pairs = summary.comparisons(results, "abrupt")
+    others = [label for label in results.agents if label != best]
+    assert [(pair.first, pair.second) for pair in pairs] == [(best, label) for label in others]
+
+
+def test_equal_values_of_a_grid_are_refused() -> None:
+    kwargs = PLAIN | {"noise_std": [1, 1.0, 2.0]}
+    with pytest.raises(ValueError, match=r"'noise_std' parameter of a grid must be .* different"):
+        declare(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]})
+
+
+@pytest.mark.parametrize("label", ["", "  ", "two\nlines", 3])
+def test_labels_without_a_word_are_refused(label: Any) -> None:
+    with pytest.raises(ValueError, match=r"'label' parameter of an .* a text of one line"):
+        declare(SIX_RUNS | {"agent": [{"name": "random", "label": label}]})
+
+
+def test_lists_for_learners_and_missing_files_are_found_before_anything_runs() -> None:
+    tables = [{"id": "WGPBandit-Table-v0", "kwargs": {"table": "nothing.csv"}}]
+    agents = [{"name": "wgp-ucb", "parameters": {"discount": [[0.9]]}}, CHANCE]
+    here = [*tables, *SIX_RUNS["environment"]]
+    with pytest.raises(ValueError, match="cannot be run") as caught:
+        check(declare(SIX_RUNS | {"environment": here, "agent": agents}))
+    lines = str(caught.value).splitlines()
+    assert sum("nothing.csv" in line and "in table" in line for line in lines) == 2
+    assert sum("in abrupt: The 'discount' parameter" in line for line in lines) == 1
+
+
+def test_an_agent_that_always_fails_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from wgp_agents.benchmark import play as playing
+    from wgp_agents.benchmark.rollout import rollout
+
+    def _failing(agent: Any, *rest: Any) -> Any:
+        if type(agent).__name__ == "Random":
+            raise RuntimeError("no chance")
+        return rollout(agent, *rest)
+
+    monkeypatch.setattr(playing, "rollout", _failing)
+    assert len(play(SIX_RUNS, tmp_path)) == 3
+    assert cli.main(["report", str(tmp_path), "--partial"]) == 0
+    results = load_results(tmp_path, partial=True)
+    assert results.agents == ["SW-GP-UCB window=5", "SW-GP-UCB window=10"]
+    assert results.runs("abrupt").tolist() == list(range(6))
+    assert {unit.agent.label for unit in results.missing} == {"random"}
+    said = "3 units are missing; what lacks them is left out."
+    assert said in capsys.readouterr().out
+    assert said in (tmp_path / "report.md").read_text()
+    assert said in (tmp_path / "report.html").read_text()
+
+
+def test_a_report_waits_for_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    play(SIX_RUNS, tmp_path)
+    with ResultsFolder.locked(tmp_path):
+        assert cli.main(["report", str(tmp_path)]) == 2
+    assert "Another process is writing to" in capsys.readouterr().err
+    assert not (tmp_path / "summary.csv").exists()
+
+
+def test_another_release_is_not_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wgp_agents.benchmark import files, folder
+
+    play(SIX_RUNS, tmp_path)
+    versions = files.versions() | {"wgp-gym": "9.9"}
+    monkeypatch.setattr(folder, "versions", lambda: versions)
+    more = SIX_RUNS | {"agent": [WINDOWS, CHANCE, {"name": "oracle"}]}
+    with pytest.raises(ValueError, match=r"another experiment.*Choose another folder\.$"):
+        play(more, tmp_path, extend=True)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((254.2, 239.6, 268.1), "254 (240 to 268)"),
+        ((81.6, 66.1, 102.4), "82 (66 to 102)"),
+        ((0.0034, 0.0031, 0.0042), "0.00340 (0.00310 to 0.00420)"),
+        ((-0.0004, -0.02, 0.5), "0.000 (-0.020 to 0.500)"),
+        ((0.0, 0.0, 0.0), "0.00 (0.00 to 0.00)"),
+        ((12.34, float("nan"), float("nan")), "12.3"),
+    ],
+)
+def test_numbers_for_people(numbers: tuple[float, float, float], text: str) -> None:
+    assert with_interval(*numbers) == text

@@ -248,7 +248,7 @@ def test_units_that_fail_are_told_and_the_rest_is_reported(
     formats = ["--format", "md", "--format", "html"]
     assert cli.main(["report", str(out), "--partial", *formats]) == 0
     assert len(rows(out / "runs.csv")) == 9
-    assert "interval of 3 runs" in (out / "report.md").read_text("utf-8")
+    assert "interval, runs: 3 (" in (out / "report.md").read_text("utf-8")
     assert not (out / "figures").exists()
 
 

@@ -33,30 +33,38 @@ class Estimate(NamedTuple):
 
 
 def check(experiment: Experiment) -> None:
-    """Make every agent in every task, two learners where there are two, and begin an episode.
+    """Make every agent in every task, for one learner and for two, and begin one episode.
 
     Raises:
         ValueError: With all that is wrong, if anything is.
     """
-    faults = []
-    for task in experiment.tasks:
-        for agent in experiment.agents:
-            unit = Unit(task, agent, range(min(2, experiment.seeds)), experiment.root_seed)
-            try:
-                env, player = prepare(unit, len(unit.runs))
-            except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
-                faults.append(f"{agent.label} in {task.name}: {error}")
-                continue
-            seeds = seeds_of(unit)
-            try:
-                env.reset(seed=seeds[0])
-                player.reset(seeds[1])
-            except (ValueError, RuntimeError) as error:
-                faults.append(f"{agent.label} in {task.name}, first episode: {error}")
+    found = (
+        fault(Unit(task, agent, range(1), experiment.root_seed), min(2, experiment.seeds))
+        for task in experiment.tasks
+        for agent in experiment.agents
+    )
+    faults = [text for text in found if text]
     if faults:
         more = len(faults) - MOST_FAULTS
         shown = faults[:MOST_FAULTS] + ([f"... and {more} more"] if more > 0 else [])
         raise ValueError("\n".join(["The experiment cannot be run:", *shown]))
+
+
+def fault(unit: Unit, learners: int) -> str:
+    """Return what is wrong with an agent in a task, or nothing."""
+    where = f"{unit.agent.label} in {unit.task.name}"
+    try:
+        prepare(unit, learners)
+        env, player = prepare(unit, 1)
+    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+        return f"{where}: {error}"
+    of_env, of_agent = seeds_of(unit)
+    try:
+        env.reset(seed=of_env)
+        player.reset(of_agent)
+    except (ValueError, RuntimeError) as error:
+        return f"{where}, first episode: {error}"
+    return ""
 
 
 def estimate(experiment: Experiment) -> list[Estimate]:

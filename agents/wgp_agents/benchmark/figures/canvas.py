@@ -15,7 +15,6 @@ from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
@@ -38,8 +37,8 @@ __all__ = [
     "wrapped",
 ]
 
-Entries = list[tuple["Artist", str]]
-"""What a legend shows, with the words beside it."""
+Entries = list[tuple[Any, str]]
+"""What a legend shows, artists or containers, with the words beside each."""
 
 AS_IT_IS: dict[str, Any] = {"parse_math": False}
 """How names are written, in which "$" has no meaning."""

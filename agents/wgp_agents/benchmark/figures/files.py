@@ -27,7 +27,7 @@ __all__ = ["ENDINGS", "write_figures"]
 
 # The files hold no date, so that the same results give the same bytes.
 ENDINGS: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-SALT = {"svg.hashsalt": "wgp-gym"}  # of the names inside an SVG, which else are random
+SALT = "wgp-gym"  # of the names inside an SVG, which else are random
 LONGEST = 200  # bytes of a name; file systems take 255
 
 
@@ -48,7 +48,7 @@ def write_figures(results: Results, folder: Path) -> None:
         figure: Any = axes.get_figure(root=True)
         stem = free_name(name, taken)
         for ending, metadata in ENDINGS.items():
-            with matplotlib.rc_context(SALT):
+            with matplotlib.rc_context({"svg.hashsalt": SALT}):
                 path = folder / f"{stem}.{ending}"
                 figure.savefig(path, bbox_inches="tight", metadata=metadata)
 
@@ -80,7 +80,7 @@ def drawn(results: Results) -> Iterator[tuple[str, Axes]]:
 
 
 def growths(results: Results) -> Iterator[tuple[str, Axes]]:
-    """Yield a picture for each number that an entry's tasks differ in, and each choice of others."""
+    """Yield a picture for each number that an entry's tasks differ in, and choice of the rest."""
     tasks = [results.task(name) for name in results.tasks]
     for entry in dict.fromkeys(task.seed_name for task in tasks):
         family = [task for task in tasks if task.seed_name == entry]

@@ -50,15 +50,14 @@ def growth(
 ) -> Axes:
     """Draw the mean final regret against a parameter of the task, both axes logarithmic.
 
-    Where nobody has regret, the vertical axis is linear.
-
-    The legend gives the slope of each agent's line with its bootstrap interval (95 %), run i
-    being the same draw at every value. Reference agents, whose regret is 0, are left out.
+    The vertical axis is linear where nobody has regret. The legend gives the slope of each
+    agent's line with its bootstrap interval (95 %), run i being the same draw at every value.
+    Reference agents, whose regret is 0, are left out.
 
     Args:
         results: The results.
-        kwarg: A number that the environment is made with, as "horizon", listed with several
-            values; tasks that leave it at its default are skipped.
+        kwarg: A number that the environment is made with, as "horizon", in which the entry's
+            tasks differ; those that leave it at its default are skipped.
         fixed: The values to take of other such parameters, and of "id" where tasks of one
             name are of different environments; "default" where a parameter is not given.
         entry: The environment's entry, where several vary the parameter.
@@ -88,7 +87,7 @@ def growth(
 
 
 def family_of(results: Results, kwarg: str, entry: str | None) -> list[TaskSpec]:
-    """Return the tasks of the entry, or of the only one, that lists several values of a kwarg.
+    """Return the tasks of the entry, or of the only one, whose tasks differ in a kwarg.
 
     Raises:
         ValueError: If there is none, or there are several.

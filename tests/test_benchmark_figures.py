@@ -26,7 +26,6 @@ from wgp_agents.benchmark.figures.styles import STYLES
 from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
-from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
 
 RUNS = 5
 SMALL = {"points_per_dim": 15}
@@ -227,79 +226,6 @@ def test_profiles_without_random_play_compare_with_all_learners(grid: Results) -
     assert shares[k] == pytest.approx(np.mean(expected))
 
 
-def test_one_parameter_is_a_line_with_intervals_and_the_default_a_level(grid: Results) -> None:
-    ax = sensitivity(grid, GRID_TASK, "wgp-ucb", "discount", fixed={"regularization": 1.0})
-    found = {
-        value: mean_interval(
-            grid.final_regret(GRID_TASK, f"WGP-UCB discount={value}, regularization=1.0")
-        )
-        for value in (0.7, 0.99, "default")
-    }
-    np.testing.assert_allclose(
-        np.asarray(ax.lines[0].get_data(), float).T, [[v, found[v].value] for v in (0.7, 0.99)]
-    )
-    bars: Any = ax.containers[0].lines[2][0]  # type: ignore[attr-defined]
-    for value, (low, high) in zip((0.7, 0.99), bars.get_segments(), strict=True):
-        assert (low[1], high[1]) == pytest.approx((found[value].low, found[value].high))
-    (level,) = [one for one in ax.lines if one.get_linestyle() == "--"]
-    assert level.get_label() == legend(ax)[0] == "default, with its 95 % interval"
-    assert level.get_ydata() == pytest.approx([found["default"].value] * 2)
-    assert ax.get_xscale() == "linear"
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.7", "0.99"]
-    other = sensitivity(grid, GRID_TASK, "wgp-ucb", ["regularization"], fixed={"discount": 0.7})
-    assert other.get_xscale() == "log"
-    assert other.get_legend() is None
-
-
-def test_words_stand_side_by_side(grid: Results) -> None:
-    ax = sensitivity(grid, GRID_TASK, "sw-gp-ucb", "variation_budget")
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["known", "unknown"]
-    means = [
-        grid.final_regret(GRID_TASK, f"SW-GP-UCB variation_budget={word}").mean()
-        for word in ("known", "unknown")
-    ]
-    np.testing.assert_allclose(np.asarray(ax.lines[0].get_ydata(), float), means)
-    assert ax.lines[0].get_linestyle() == "None"
-
-
-def test_two_parameters_are_a_map_of_means(grid: Results) -> None:
-    ax = sensitivity(grid, GRID_TASK, "wgp-ucb", ["discount", "regularization"])
-    columns, rows = [0.7, 0.99, "default"], [0.01, 1.0]
-    means = np.array(
-        [
-            [
-                grid.final_regret(GRID_TASK, f"WGP-UCB discount={c}, regularization={r}").mean()
-                for c in columns
-            ]
-            for r in rows
-        ]
-    )
-    np.testing.assert_allclose(np.asarray(ax.images[0].get_array()), means)
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == [str(c) for c in columns]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == [str(r) for r in rows]
-    frame: Any = ax.patches[0]
-    row, column = np.unravel_index(means.argmin(), means.shape)
-    assert frame.get_xy() == (column - 0.5, row - 0.5)
-    written = [f"{m:.0f}" if m >= 100 else f"{m:.3g}" for m in means.ravel()]
-    assert [text.get_text() for text in ax.texts] == written
-
-
-def test_growth_is_on_logarithmic_axes_with_slopes(grid: Results) -> None:
-    ax = growth(grid, "horizon")
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert len(ax.containers) == len(grid.agents) - 1  # not the oracle
-    samples = [grid.final_regret(f"abrupt horizon={h}", "random") for h in (20, 40, 80)]
-    slope = loglog_slope(np.array([20.0, 40.0, 80.0]), samples)
-    entry = f"random: {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]"
-    assert entry in legend(ax)
-    slopes = [float(text.split(": ")[1].split()[0]) for text in legend(ax)]
-    assert slopes == sorted(slopes)
-    written = entry.removeprefix("random: ").replace(" ", "\u00a0")  # in one line
-    place = [one.get_label() for one in ax.containers].index(f"random: {written}")
-    points = ax.containers[place].lines[0].get_data()  # type: ignore[attr-defined]
-    np.testing.assert_allclose(points, [[20, 40, 80], [one.mean() for one in samples]])
-
-
 def test_plays_stand_at_their_places_and_the_optimum_is_a_line(results: Results) -> None:
     ax = plays(results, "abrupt", "WGP-UCB", run=3)
     steps = {name: results.steps("abrupt", "WGP-UCB", name)[3] for name in ("action",)}
@@ -399,42 +325,3 @@ def test_bad_requests_are_told(results: Results, grid: Results) -> None:
         plays(results, "abrupt", "WGP-UCB", run=RUNS)
     with pytest.raises(ValueError, match=r"'agents' parameter of growth .* references alone"):
         growth(grid, "horizon", agents=["oracle"])
-
-
-def test_bad_grids_are_told(results: Results, grid: Results, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'parameters' parameter of sensitivity must be one or"):
-        sensitivity(grid, GRID_TASK, "wgp-ucb", ["discount", "discount"])
-    with pytest.raises(ValueError, match="'name' parameter of sensitivity must be one of"):
-        sensitivity(grid, GRID_TASK, "igp-ucb", "discount")
-    with pytest.raises(ValueError, match=r"'parameters' .* must be one of 'discount', 'regul"):
-        sensitivity(grid, GRID_TASK, "wgp-ucb", "delta")
-    left_over = r"'fixed' parameter of sensitivity must be a value for 'regularization' \[0.01, 1.0"
-    with pytest.raises(ValueError, match=left_over):
-        sensitivity(grid, GRID_TASK, "wgp-ucb", "discount")
-    with pytest.raises(ValueError, match=r"'fixed' .* of the values .*\[0.01, 1.0\]"):
-        sensitivity(grid, GRID_TASK, "wgp-ucb", "discount", fixed={"regularization": 2.0})
-    with pytest.raises(ValueError, match="'fixed' parameter of sensitivity must be one of 'regul"):
-        sensitivity(grid, GRID_TASK, "wgp-ucb", "discount", fixed={"delta": 2.0})
-    with pytest.raises(ValueError, match="'kwarg' parameter of growth must be one of"):
-        growth(results, "horizon")
-    horizons = {"horizon": [6, 12], "norm_bound": [1.0, 2.0], **SMALL}
-    words = {"horizon": 6, "kernel": ["se", "matern"], **SMALL}
-    two = played(
-        tmp_path,
-        [
-            {"id": "WGPBandit-Abrupt-v0", "kwargs": horizons},
-            {"id": "WGPBandit-Slow-v0", "kwargs": horizons},
-            {"id": "WGPBandit-Stationary-v0", "kwargs": words},
-        ],
-        [{"name": "random"}],
-        runs=2,
-    )
-    with pytest.raises(ValueError, match="'entry' parameter of growth must be one of 'abrupt', 's"):
-        growth(two, "horizon")
-    with pytest.raises(ValueError, match="'entry' parameter of growth must be one of"):
-        growth(two, "horizon", entry="stationary")
-    with pytest.raises(ValueError, match=r"'fixed' parameter of growth .*'norm_bound' \[1.0, 2.0"):
-        growth(two, "horizon", entry="slow")
-    with pytest.raises(ValueError, match=r"'kwarg' .* at least two values that are .*matern"):
-        growth(two, "kernel")
-    assert growth(two, "horizon", entry="slow", fixed={"norm_bound": 1.0}).containers

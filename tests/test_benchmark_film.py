@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import shutil
 import subprocess
@@ -136,6 +137,48 @@ def test_a_gif_has_its_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert picture.n_frames == 4  # steps 1, 11, 21, 25
         assert picture.info["duration"] == 200
     assert 5_000 < path.stat().st_size < 500_000
+
+
+@pytest.mark.parametrize("square", [False, True])
+def test_where_all_is_zero_there_is_room_around_it(square: bool) -> None:
+    flat = (SQUARE if square else SHORT) | {"norm_bound": 0.0, "noise_std": 0.0}
+    clip = record(ABRUPT, "wgp-ucb", 0, flat, {}, 5, 10)
+    low, high = clip.limits()
+    assert low < 0 < high
+    Stage(clip).show(1)  # a warning would fail here
+    bare = dataclasses.replace(clip, low=0 * clip.low, high=0 * clip.high)
+    assert bare.limits()[0] < 0 < bare.limits()[1]
+    high_up = {name: getattr(clip, name) + 1e9 for name in ("truth", "mean", "paid")}
+    at = dataclasses.replace(clip, **high_up, low=high_up["mean"], high=high_up["mean"]).limits()
+    assert at[0] < 1e9 < at[1]
+
+
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+def test_a_film_is_written_whole_or_not_at_all(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if ending == "mp4":
+        try:
+            ffmpeg()
+        except RuntimeError:
+            pytest.skip("no ffmpeg here")
+    path, show = tmp_path / f"film.{ending}", Stage.show
+    film(path, kwargs=SHORT, every=10, steps=21)
+    whole = path.read_bytes()
+    seen = []
+
+    def _break(stage: Stage, frame: int) -> None:
+        seen.append(sorted(one.suffix for one in tmp_path.iterdir()))
+        if frame == 2:
+            raise OSError("the disk is full")
+        show(stage, frame)
+
+    monkeypatch.setattr(Stage, "show", _break)
+    with pytest.raises(OSError, match="the disk is full"):
+        film(path, kwargs=SHORT, every=10, steps=21, seed=1)
+    assert len(seen) == 3
+    assert [one.name for one in tmp_path.iterdir()] == [f"film.{ending}"]
+    assert path.read_bytes() == whole
 
 
 def test_an_mp4_is_one(tmp_path: Path) -> None:

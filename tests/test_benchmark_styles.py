@@ -35,6 +35,15 @@ def test_the_first_four_variants_share_the_colour_and_differ_in_line_and_marker(
         assert one != other
 
 
+def test_looks_repeat_where_an_agent_has_more_variants_than_there_are() -> None:
+    found = list(styles([AgentSpec(str(k), "wgp-ucb") for k in range(300)]).values())
+    assert len(found) == 300
+    assert len(set(found[:200])) == 200
+    assert {look.colour for look in found[200:]} <= {look.colour for look in found[:200]}
+    mixed = [AgentSpec(f"{name} {k}", name) for k in range(300) for name in ("oracle", "random")]
+    assert len(styles(mixed)) == 600
+
+
 def test_agents_without_a_row_look_the_same_whatever_they_are_compared_with(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

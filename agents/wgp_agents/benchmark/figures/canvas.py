@@ -131,7 +131,7 @@ def mark_changes(ax: Axes, changes: Sequence[int]) -> Entries:
     Returns:
         The first of them for the legend, nothing where there is none.
     """
-    width = 0.9 * min(1.0, FEW_MARKS / max(len(changes), 1))
+    width = max(0.9 * min(1.0, FEW_MARKS / max(len(changes), 1)), 0.35)
     style: dict[str, Any] = {"color": GREY, "linestyle": (0, (4, 3)), "linewidth": width}
     drawn = [ax.axvline(change, zorder=1, **style) for change in changes]
     return [(line, "the function changes") for line in drawn[:1]]

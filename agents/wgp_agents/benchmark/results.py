@@ -236,10 +236,8 @@ class Results:
         if len({len(self.runs(task)) for task in self.tasks}) > 1:
             raise ValueError("rliable takes as many runs of one task as of another.")
 
-        chance = self.random()
-        if chance is None:
-            units = dict.fromkeys(self.tasks, np.ones(1))
-        else:
+        chance, units = self.random(), dict.fromkeys(self.tasks, np.ones(1))
+        if chance is not None:
             units = {task: self.final_regret(task, chance) for task in self.tasks}
         scored = [task for task, unit in units.items() if unit.mean() > 0]
         best = 0.0 if chance is None else 1.0

@@ -24,16 +24,15 @@ from wgp_agents.benchmark.figures.canvas import (
     wrapped,
 )
 from wgp_agents.benchmark.figures.styles import styles
-from wgp_agents.benchmark.report.summary import yardstick
+from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import share_of
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_bool, reject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["final_regret", "performance_profile", "profile_shares", "relative_regrets"]
+__all__ = ["final_regret", "performance_profile", "profile_shares"]
 
 HALF = 0.27  # of a box's height, in the distance of two rows
 POINTS = 500  # of tau
@@ -171,23 +170,6 @@ def profile_shares(regrets: Sequence[Array], tau: Array) -> tuple[Array, Array]:
     runs = np.array([[len(task)] for task in regrets])
     variance = (below * (1 - below) / runs).sum(axis=0) / len(regrets) ** 2
     return below.mean(axis=0), np.sqrt(variance)
-
-
-def relative_regrets(results: Results) -> dict[str, list[Array]]:
-    """Return every agent's final regrets as shares of the yardstick's mean, `(runs,)` per task.
-
-    Tasks in which that is 0 are left out; where all agents are references, all are.
-    """
-    learners = any(not agent.reference for agent in results.experiment.agents)
-    units = {task: yardstick(results, task) for task in results.tasks if learners}
-    return {
-        label: [
-            share_of(results.final_regret(task, label), unit)
-            for task, unit in units.items()
-            if unit.mean() > 0
-        ]
-        for label in results.agents
-    }
 
 
 def drawn(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.benchmark.figures.canvas import Z
+from wgp_agents.benchmark.figures.spread import profile_shares
 from wgp_agents.benchmark.play import Arrays
-from wgp_agents.benchmark.report.summary import WINDOW, competitors, scored, yardstick
+from wgp_agents.benchmark.report.summary import WINDOW, competitors, relative_regrets, scored
 from wgp_agents.benchmark.report.sweeps import growth_charts, sensitivity_charts
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import estimate, improvement, share_of, smoothed
+from wgp_agents.benchmark.statistics import estimate, improvement, smoothed
 from wgp_gym.kernels import Array
 
 __all__ = ["charts"]
@@ -20,7 +22,6 @@ __all__ = ["charts"]
 SHOWN = ("regret", "action", "optimal_action", "final_regret")
 POINTS = 200  # of a curve
 DOTS = 100  # runs shown one by one
-BAND = 1.96  # standard errors
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 MOST_COMPARED = 20  # agents in the map of all pairs
 
@@ -95,7 +96,7 @@ def band(runs: Array, shown: NDArray[np.int64]) -> Chart:
     mean, error = estimate(runs[:, shown])
     if len(runs) < 2:
         return {"y": rounded(mean)}
-    low, high = mean - BAND * error, mean + BAND * error
+    low, high = mean - Z * error, mean + Z * error
     return {"y": rounded(mean), "low": rounded(low), "high": rounded(high)}
 
 
@@ -125,19 +126,12 @@ def places(stored: Arrays, agent: int, shown: NDArray[np.int64]) -> list[Chart]:
 
 def profile(results: Results) -> Chart:
     """Return the performance profiles: the share of runs whose regret is at most tau of chance."""
-    units = {task: yardstick(results, task) for task in scored(results)}
-    shares = {
-        label: [share_of(results.final_regret(task, label), unit) for task, unit in units.items()]
-        for label in results.agents
-    }
+    shares = relative_regrets(results)
     largest = max(np.quantile(share, 0.99) for found in shares.values() for share in found)
     tau = np.linspace(0.0, min(float(largest), 2.0), POINTS)
     series = []
     for j, label in enumerate(results.agents):
-        reached = [
-            np.searchsorted(np.sort(share), tau, "right") / len(share) for share in shares[label]
-        ]
-        series.append({"agent": j, "y": rounded(np.mean(reached, axis=0))})
+        series.append({"agent": j, "y": rounded(profile_shares(shares[label], tau)[0])})
     of = "random play's mean" if results.random() else "the competitors' mean"
     return {
         "id": "profiles",

@@ -27,6 +27,7 @@ __all__ = [
     "WINDOW",
     "Summary",
     "competitors",
+    "relative_regrets",
     "scored",
     "summarise",
     "write_tables",
@@ -88,19 +89,22 @@ def scored(results: Results) -> list[str]:
     return [task for task in results.tasks if yardstick(results, task).mean() > 0]
 
 
-def leader(results: Results) -> str | None:
-    """Return the competitor with the lowest mean share of random play's regret over all tasks."""
-    tasks = scored(results)
-    shares = {
-        label: np.mean([shares_of(results, task, label).mean() for task in tasks])
-        for label in (competitors(results) if tasks else ())
+def relative_regrets(results: Results) -> dict[str, list[Array]]:
+    """Return each agent's final regrets, 0 for the oracle and 1 for the mean of the yardstick.
+
+    Returns:
+        `(runs,)` for each of the tasks that are scored.
+    """
+    units = {task: yardstick(results, task) for task in scored(results)}
+    return {
+        label: [share_of(results.final_regret(task, label), unit) for task, unit in units.items()]
+        for label in results.agents
     }
-    return min(shares, key=lambda label: shares[label], default=None)
 
 
-def shares_of(results: Results, task: str, agent: str) -> Array:
-    """Return final regrets, 0 for the oracle and 1 for the mean of the yardstick, `(runs,)`."""
-    return share_of(results.final_regret(task, agent), yardstick(results, task))
+def mean_share(shares: list[Array]) -> float:
+    """Return the mean over tasks of the mean share."""
+    return float(np.mean([share.mean() for share in shares]))
 
 
 def adaptation_threshold(results: Results, task: str, changes: list[int]) -> Array | None:
@@ -126,7 +130,8 @@ def summary_rows(results: Results) -> dict[tuple[str, str], Row]:
     the next change in half of them or more; empty where there is nothing to adapt to.
     """
     rows = {}
-    known = scored(results) if results.random() is not None else []
+    chance = results.random()
+    known = scored(results) if chance is not None else []
     for task in results.tasks:
         changes = results.changes(task)
         threshold = adaptation_threshold(results, task, changes)
@@ -140,7 +145,7 @@ def summary_rows(results: Results) -> dict[tuple[str, str], Row]:
             row |= {"median": median.value, "median_low": median.low, "median_high": median.high}
             row["share_of_random"] = None
             if task in known:
-                row["share_of_random"] = float(shares_of(results, task, agent).mean())
+                row["share_of_random"] = mean.value / float(yardstick(results, task).mean())
             row["adaptation"] = None
             if threshold is not None:
                 times = adaptation_times(regret, changes, threshold=threshold, window=WINDOW)
@@ -164,43 +169,40 @@ def comparisons(results: Results, task: str) -> list[Difference]:
     return paired_comparisons(finals, pairs=[(best, label) for label in finals if label != best])
 
 
-def aggregate_rows(results: Results) -> list[Row]:
-    """Return one row for each agent: its shares of random play's regret over all tasks.
+def aggregate_rows(results: Results) -> tuple[list[Row], str | None]:
+    """Return one row for each agent, and the leader: their shares of random play's regret.
 
     "beats_leader" is the probability that one of its runs has a lower regret than one of the
     leader's in the same task; empty for the leader. There is no row where there is nothing to
     divide by.
     """
-    tasks, first = scored(results), leader(results)
-    if first is None:
-        return []
-    groups = [results.task(task).seed_name for task in tasks]
-
-    def _shares(label: str) -> list[Array]:
-        return [shares_of(results, task, label) for task in tasks]
-
+    groups = [results.task(task).seed_name for task in scored(results)]
+    if not groups:
+        return [], None
+    relative = relative_regrets(results)
+    first = min(competitors(results), key=lambda label: mean_share(relative[label]))
     rows = []
-    ahead = _shares(first)
-    for label in results.agents:
-        shares = _shares(label)
+    for label, shares in relative.items():
         middle = interquartile_mean(shares, groups=groups, resamples=ACROSS)
         row: Row = {"agent": label, "tasks": len(shares)}
         row |= {"iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high}
-        row["mean_share"] = float(np.mean([share.mean() for share in shares]))
+        row["mean_share"] = mean_share(shares)
         row |= dict.fromkeys(("beats_leader", "beats_leader_low", "beats_leader_high"))
         if label != first:
-            chance = probability_of_improvement(shares, ahead, groups=groups, resamples=ACROSS)
+            chance = probability_of_improvement(
+                shares, relative[first], groups=groups, resamples=ACROSS
+            )
             row |= {"beats_leader": chance.value}
             row |= {"beats_leader_low": chance.low, "beats_leader_high": chance.high}
         rows.append(row)
-    return rows
+    return rows, first
 
 
 def summarise(results: Results) -> Summary:
     """Work out all statistics."""
     rows = summary_rows(results)
     differences = {task: comparisons(results, task) for task in results.tasks}
-    return Summary(rows, differences, aggregate_rows(results), leader(results))
+    return Summary(rows, differences, *aggregate_rows(results))
 
 
 def write_tables(results: Results, summary: Summary, folder: Path) -> None:

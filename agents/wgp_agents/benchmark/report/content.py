@@ -113,10 +113,11 @@ def other(pair: Difference, label: str) -> str:
     return pair.second if pair.first == label else pair.first
 
 
-def interval(row: dict[str, Any], name: str) -> str:
-    """Return a value with its interval, for people: "254 (240 to 268)"."""
-    value = row[name]
-    return "" if value is None else with_interval(value, row[f"{name}_low"], row[f"{name}_high"])
+def interval(row: dict[str, Any], name: str, decimals: int | None = None) -> str:
+    """Return a value of a row with its interval, for people; nothing where there is none."""
+    if row[name] is None:
+        return ""
+    return with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], decimals)
 
 
 def reproduce(results: Results) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def aggregate_table(results: Results, summary: Summary) -> list[str]:
         f"the probability that a run is better than one of {summary.leader} in the same task:"
     )
     rows = [
-        [row["agent"], interval(row, "iqm"), interval(row, "beats_leader")]
+        [row["agent"], interval(row, "iqm", 3), interval(row, "beats_leader", 2)]
         for row in summary.aggregate
     ]
     return [text, table([["agent", "interquartile mean", f"better than {summary.leader}"], *rows])]

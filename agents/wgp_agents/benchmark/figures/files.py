@@ -12,12 +12,9 @@ from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.curves import regret_around_changes, regret_curves
 from wgp_agents.benchmark.figures.grid import differing, others, settings
 from wgp_agents.benchmark.figures.scaling import by_size, growth
-from wgp_agents.benchmark.figures.spread import (
-    final_regret,
-    performance_profile,
-    relative_regrets,
-)
+from wgp_agents.benchmark.figures.spread import final_regret, performance_profile
 from wgp_agents.benchmark.figures.tuning import sensitivity
+from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results
 
 if TYPE_CHECKING:

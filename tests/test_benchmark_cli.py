@@ -53,7 +53,10 @@ def file(tmp_path: Path) -> Path:
 
 def test_reproduce_writes_figure_page_and_tables(figure: Path) -> None:
     reports = {"figure1.png", "figure1.pdf", "report.html", "report.md"}
-    assert {path.name for path in figure.iterdir()} - {".lock"} == PLAYED | TABLES | reports
+    assert {path.name for path in figure.iterdir()} - {
+        ".lock",
+        ".report.lock",
+    } == PLAYED | TABLES | reports
     assert (figure / "figure1.png").read_bytes().startswith(b"\x89PNG")
     assert (figure / "figure1.pdf").read_bytes().startswith(b"%PDF")
     manifest = json.loads((figure / "manifest.json").read_text())
@@ -97,7 +100,7 @@ def test_reproduce_extends_and_refuses(figure: Path, capsys: pytest.CaptureFixtu
     assert cli.main(more) == 2
     said = capsys.readouterr().err
     assert "wgp-gym reproduce: error: " in said
-    assert "Its seeds was 3, and is 4 now" in said
+    assert "seeds is 3 there, and 4 here" in said
     assert stored(figure) == before
 
 
@@ -146,7 +149,7 @@ def test_a_run_reports_and_a_second_call_has_nothing_to_do(
     assert cli.main(["run", "small.toml", "--jobs", "1"]) == 0
     out = tmp_path / "results" / "small"
     there = {path.name for path in out.iterdir()}
-    assert there - {".lock"} == TABLES | PLAYED | {"report.html", "report.md"}
+    assert there - {".lock", ".report.lock"} == TABLES | PLAYED | {"report.html", "report.md"}
     printed = capsys.readouterr().out
     assert "| SW-GP-UCB window=5" in printed
     assert "abrupt: " in printed

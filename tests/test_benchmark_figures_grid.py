@@ -23,8 +23,9 @@ from wgp_agents.benchmark.figures import (
     sensitivity,
     write_figures,
 )
-from wgp_agents.benchmark.figures.spread import profile_shares, relative_regrets
+from wgp_agents.benchmark.figures.spread import profile_shares
 from wgp_agents.benchmark.parallel import Workers
+from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval

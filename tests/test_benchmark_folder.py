@@ -149,20 +149,20 @@ def test_damage_is_named_never_read_and_played_again(
 
 
 CHANGES: list[tuple[Table, str]] = [
-    ({"seeds": 5}, r"Its seeds was 6, and is 5 now\. Choose another folder\.$"),
-    ({"seeds": 8}, r"Its seeds was 6, and is 8 now\. Choose another folder, or add --extend"),
-    ({"root_seed": 1}, r"Its root_seed was 2022, and is 1 now\. Choose another folder\.$"),
-    ({"batch": 3}, r"Its batch was 2, and is 3 now\. Choose another folder\.$"),
-    ({"horizon": 21}, r"Its tasks\.0\.kwargs\.horizon was 20, and is 21 now\. Choose another f"),
+    ({"seeds": 5}, r"seeds is 6 there, and 5 here\. Choose another folder \(--extend only"),
+    ({"seeds": 8}, r"seeds is 6 there, and 8 here\. Choose another folder or add --extend"),
+    ({"root_seed": 1}, r"root_seed is 2022 there, and 1 here\. Choose another folder \(--ext"),
+    ({"batch": 3}, r"batch is 2 there, and 3 here\. Choose another folder \(--extend only"),
+    ({"horizon": 21}, r"tasks\.0\.kwargs\.horizon is 20 there, and 21 here\. Choose another f"),
     (
         {"agent": [{"name": "sw-gp-ucb", "label": "SW", "parameters": {"window": 5}}, CHANCE]},
-        'Its agents.0.label was .*, and is "SW" now',
+        r'agents.0.label is .* there, and "SW" here',
     ),
     (
         {"agent": [{"name": "random", "label": "SW-GP-UCB window=5"}, CHANCE]},
-        r'Its agents\.0\.name was "sw-gp-ucb", and is "random" now',
+        r'agents\.0\.name is "sw-gp-ucb" there, and "random" here',
     ),
-    ({"agent": [WINDOWS, CHANCE, {"name": "oracle"}]}, r"Its agents\.3 was null, and is \{"),
+    ({"agent": [WINDOWS, CHANCE, {"name": "oracle"}]}, r"agents\.3 is null there, and \{"),
 ]
 
 
@@ -171,7 +171,7 @@ def test_another_experiment_is_refused_with_what_differs(
     change: Table, message: str, copy: Path
 ) -> None:
     before = stored(copy, ".npz", ".json", ".toml", ".csv")
-    with pytest.raises(ValueError, match=f"holds results of another experiment. {message}"):
+    with pytest.raises(ValueError, match=f"holds results of another experiment: {message}"):
         play(SIX_RUNS | change, copy)
     assert stored(copy, ".npz", ".json", ".toml", ".csv") == before
 
@@ -241,7 +241,7 @@ def test_extending_keeps_a_batch_that_was_not_full(tmp_path: Path) -> None:
 )
 def test_extending_refuses_what_is_no_part(change: Table, copy: Path) -> None:
     before = stored(copy, ".npz", ".json")
-    with pytest.raises(ValueError, match=r"Choose another folder\.$"):
+    with pytest.raises(ValueError, match=r"Choose another folder \(--extend only"):
         play(SIX_RUNS | change, copy, extend=True)
     assert stored(copy, ".npz", ".json") == before
 
@@ -257,9 +257,9 @@ def test_a_table_that_changed_is_refused(tmp_path: Path) -> None:
     assert json.loads((folder / "manifest.json").read_text())["files"] == {str(table): sha}
     assert play(values, folder) == []
     table.write_text(table.read_text().replace("4,1,4", "4,1,5"))
-    with pytest.raises(ValueError, match=r"Its .*arms\.csv was .*Choose another folder\.$"):
+    with pytest.raises(ValueError, match=r"arms\.csv is .*Choose another folder \(--extend only"):
         play(values, folder)
-    with pytest.raises(ValueError, match=r"arms\.csv was .*Choose another folder\.$"):
+    with pytest.raises(ValueError, match=r"arms\.csv is .*Choose another folder \(--extend only"):
         play(values | {"seeds": 8}, folder, extend=True)
 
 

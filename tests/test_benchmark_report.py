@@ -11,7 +11,7 @@ from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, WINDOWS, play
 
 from wgp_agents import cli
 from wgp_agents.benchmark.declaration import declare
-from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
 from wgp_agents.benchmark.plan import check
 from wgp_agents.benchmark.report import content, markdown, summary, sweeps
 from wgp_agents.benchmark.report.numbers import with_interval
@@ -158,28 +158,55 @@ def test_an_agent_that_always_fails_leaves_the_others(
     assert results.agents == ["SW-GP-UCB window=5", "SW-GP-UCB window=10"]
     assert results.runs("abrupt").tolist() == list(range(6))
     assert {unit.agent.label for unit in results.missing} == {"random"}
-    said = "3 units are missing; what lacks them is left out."
+    said = "3 units are missing. Left out: the agent random."
     assert said in capsys.readouterr().out
     assert said in (tmp_path / "report.md").read_text()
     assert said in (tmp_path / "report.html").read_text()
 
 
-def test_a_report_waits_for_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_report_at_a_time_also_while_a_run_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     play(SIX_RUNS, tmp_path)
-    with ResultsFolder.locked(tmp_path):
+    with ResultsFolder.locked(tmp_path, REPORT_LOCK):
         assert cli.main(["report", str(tmp_path)]) == 2
     assert "Another process is writing to" in capsys.readouterr().err
     assert not (tmp_path / "summary.csv").exists()
+    with ResultsFolder.locked(tmp_path):  # a run goes on
+        assert cli.main(["report", str(tmp_path), "--format", "md"]) == 0
+
+
+def test_a_folder_without_a_unit_is_free(tmp_path: Path) -> None:
+    with ResultsFolder.held(tmp_path, declare(SIX_RUNS)):
+        pass
+    assert play(SIX_RUNS | {"seeds": 2, "horizon": 15}, tmp_path) == []
+    assert load_results(tmp_path).horizon("abrupt") == 15
+
+
+def test_what_blocks_an_extension_is_named_first(tmp_path: Path) -> None:
+    play(SIX_RUNS, tmp_path)
+    longer = SIX_RUNS | {"seeds": 8, "horizon": 30}
+    with pytest.raises(ValueError, match=r"experiment: tasks.0.kwargs.horizon is 20 there, and 30"):
+        play(longer, tmp_path, extend=True)
+
+
+def test_every_agent_plays_a_batch_before_a_second_of_any(tmp_path: Path) -> None:
+    play(SIX_RUNS, tmp_path)
+    lines = (tmp_path / "timings.csv").read_text().splitlines()[1:]
+    firsts = [int(line.split(",")[2]) for line in lines]
+    assert firsts == sorted(firsts)
 
 
 def test_another_release_is_not_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wgp_agents.benchmark import files, folder
+    from wgp_agents.benchmark import files, manifest
 
     play(SIX_RUNS, tmp_path)
     versions = files.versions() | {"wgp-gym": "9.9"}
-    monkeypatch.setattr(folder, "versions", lambda: versions)
+    monkeypatch.setattr(manifest, "versions", lambda: versions)
     more = SIX_RUNS | {"agent": [WINDOWS, CHANCE, {"name": "oracle"}]}
-    with pytest.raises(ValueError, match=r"another experiment.*Choose another folder\.$"):
+    with pytest.raises(
+        ValueError, match=r"another experiment.*Choose another folder \(--extend only"
+    ):
         play(more, tmp_path, extend=True)
 
 

@@ -160,7 +160,9 @@ def test_partial_takes_the_batches_that_every_agent_has(tmp_path: Path) -> None:
     next(tmp_path.glob("units/abrupt*/sw*/0000002.npz")).unlink()
     for path in tmp_path.glob("units/slow*/random*/*.npz"):
         path.unlink()
-    with pytest.raises(ValueError, match=r"4 units are missing, as .*\.npz\. Run the same command"):
+    with pytest.raises(
+        ValueError, match=r"4 units are missing, such as .*\.npz\. Run the experiment again"
+    ):
         load_results(tmp_path)
     part = load_results(tmp_path, partial=True)
     assert part.tasks == whole.tasks[:-1]

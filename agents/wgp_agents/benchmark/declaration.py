@@ -6,9 +6,10 @@ import itertools
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from wgp_agents.benchmark.accepted import agent_parameters, environment_parameters
 from wgp_agents.benchmark.experiment import BATCH, AgentSpec, Experiment, TaskSpec
@@ -26,6 +27,7 @@ HERE = Path(__file__).parent
 SHIPPED = (HERE / "shipped", HERE.parents[2] / "benchmarks")  # in a wheel, in a checkout
 
 Table = dict[str, Any]
+Spec = TypeVar("Spec")
 
 
 def shipped() -> dict[str, Path]:
@@ -46,10 +48,9 @@ def read_declaration(source: str) -> Table:
     path = Path(source)
     if not path.is_file():
         known = shipped()
-        if source not in known:
-            rule = f"a file, or one of {', '.join(map(repr, known))}"
-            reject("experiment", "wgp-gym run", rule, source)
-        path = known[source]
+        if path.suffix:
+            raise ValueError(f"There is no file {source}.")
+        path = known[check_choice("experiment", source, "wgp-gym run (or a file)", known)]
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -130,8 +131,8 @@ def declare(values: Table) -> Experiment:
     horizon = values.get("horizon")
     if horizon is not None:
         check_int("horizon", horizon, owner, 1)
-    tasks = [task for entry in entries(values, "environment") for task in lay_out(entry, horizon)]
-    agents = [agent for entry in entries(values, "agent") for agent in line_up(entry)]
+    tasks = list(made_of(values, "environment", partial(lay_out, horizon=horizon)))
+    agents = list(made_of(values, "agent", line_up))
     unique("environment", "name", [task.name for task in tasks])
     unique("agent", "label", [agent.label for agent in agents])
     return Experiment(
@@ -144,6 +145,15 @@ def declare(values: Table) -> Experiment:
         agents=tuple(agents),
         source=values,
     )
+
+
+def made_of(values: Table, key: str, lay: Callable[[Table], Iterator[Spec]]) -> Iterator[Spec]:
+    """Yield what the entries of one kind stand for; an error says which entry it is about."""
+    for number, entry in enumerate(entries(values, key), start=1):
+        try:
+            yield from lay(entry)
+        except ValueError as error:
+            raise ValueError(f"[[{key}]] number {number}: {error}") from error
 
 
 def entries(values: Table, key: str) -> list[Table]:
@@ -187,7 +197,8 @@ def line_up(entry: Table) -> Iterator[AgentSpec]:
         try:
             yield AgentSpec(label.format_map(chosen), name, made, varied)
         except (KeyError, ValueError, IndexError, AttributeError, TypeError):
-            rule = "a text, in which {parameter} stands for one that is given"
+            given = ", ".join(chosen) or "none"
+            rule = f"a text, in which {{parameter}} stands for one that is given ({given})"
             reject("label", "an [[agent]]", rule, label)
 
 

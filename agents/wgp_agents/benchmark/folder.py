@@ -20,14 +20,15 @@ import tomli_w
 from filelock import FileLock, Timeout
 
 from wgp_agents.benchmark.experiment import Experiment, Unit
-from wgp_agents.benchmark.files import versions, write_json, write_whole
+from wgp_agents.benchmark.files import write_json, write_whole
+from wgp_agents.benchmark.manifest import FORMAT, describe, differences, unmoved
 from wgp_agents.benchmark.play import PER_RUN, PER_STEP, Arrays
 
-__all__ = ["FORMAT", "Damaged", "ResultsFolder"]
+__all__ = ["FORMAT", "REPORT_LOCK", "Damaged", "ResultsFolder"]
 
-FORMAT = "wgp-gym results 1"
-MANIFEST, LOCK = "manifest.json", ".lock"
-WORDS = {"title", "description", "source", "cuts"}  # of an experiment, that move no number
+UNITS = "units/*/*/*.npz"
+MOST_CHANGES = 3  # that a message names
+MANIFEST, LOCK, REPORT_LOCK = "manifest.json", ".lock", ".report.lock"
 COMMENT = f"{FORMAT} sha256 "
 TAIL = len(COMMENT) + 64
 EVERYTHING = (*PER_RUN, *PER_STEP)
@@ -68,7 +69,11 @@ class ResultsFolder:
             ValueError: If it holds anything else, or another process holds it.
             OSError: If it cannot be made.
         """
-        begun = {LOCK, f"{MANIFEST}.part"}  # what a kill or a full disk leaves at the very start
+        begun = {
+            LOCK,
+            REPORT_LOCK,
+            f"{MANIFEST}.part",
+        }  # what a kill or a full disk leaves at the very start
         others = {one.name for one in path.iterdir()} - begun if path.exists() else set()
         if others and MANIFEST not in others:
             remedy = "Choose an empty folder, or one that `wgp-gym run` has begun"
@@ -79,14 +84,19 @@ class ResultsFolder:
 
     @staticmethod
     @contextmanager
-    def locked(path: Path) -> Iterator[None]:
+    def locked(path: Path, name: str = LOCK) -> Iterator[None]:
         """Keep other processes from writing to a folder.
+
+        Args:
+            path: The folder.
+            name: The lock's file: a report has one of its own, so that it can be made of what
+                there is while a run goes on.
 
         Raises:
             ValueError: If another process does.
         """
         try:
-            with FileLock(path / LOCK, timeout=0):
+            with FileLock(path / name, timeout=0):
                 yield
         except Timeout:
             rule = "Wait for it, or choose another folder"
@@ -97,23 +107,29 @@ class ResultsFolder:
         found: dict[str, Any] = json.loads(json.dumps(describe(experiment)))
         if (path / MANIFEST).exists():
             there = cls.open(path)
-            difference = next(differing(there.manifest, found), None)
-            extends = experiment.extends(there.experiment) and unmoved(there.manifest, found)
-            cuts = there.experiment.cuts
-            if difference is None:
-                found["versions"] = there.manifest["versions"]
-            elif extend and extends:
-                cuts += (there.experiment.seeds,)
-            else:
-                remedy = "or add --extend to keep its runs and play what is new" if extends else ""
-                choice = ", ".join(filter(None, ["Choose another folder", remedy]))
-                raise ValueError(
-                    f"{path} holds results of another experiment. {difference}. {choice}."
-                )
-            found["experiment"]["cuts"] = list(dict.fromkeys(cuts))
+            if any(path.glob(UNITS)):  # what has no unit yet is as good as empty
+                there._admit(experiment, found, extend)
         write_json(path / MANIFEST, found)
         write_whole(path / "experiment.toml", tomli_w.dumps(experiment.source).encode())
         return cls(path, found)
+
+    def _admit(self, experiment: Experiment, found: dict[str, Any], extend: bool) -> None:
+        """Check that an experiment may go on here, and complete its manifest `found`."""
+        changes = differences(self.manifest, found)
+        extends = experiment.extends(self.experiment) and unmoved(self.manifest, found)
+        cuts = self.experiment.cuts
+        if not changes:
+            found["versions"] = self.manifest["versions"]
+        elif extend and extends:
+            cuts += (self.experiment.seeds,)
+        else:
+            more = "or add --extend to keep its runs and play what is new"
+            remedy = more if extends else "(--extend only adds seeds, agents and environments)"
+            raise ValueError(
+                f"{self.path} holds results of another experiment: "
+                f"{'; '.join(changes[:MOST_CHANGES])}. Choose another folder {remedy}."
+            )
+        found["experiment"]["cuts"] = list(dict.fromkeys(cuts))
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -168,7 +184,7 @@ class ResultsFolder:
         if not comment.startswith(COMMENT) or length != TAIL.to_bytes(2, "little"):
             raise Damaged(f"{path} is no whole file of the format {FORMAT!r}.")
         if comment != COMMENT + hashlib.sha256(archive).hexdigest():
-            raise Damaged(f"{path} is damaged: its checksum does not fit.")
+            raise Damaged(f"{path} is damaged: its checksum does not fit. A run plays it again.")
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:
             held = set(stored.files)
             arrays = {name: stored[name] for name in {*names, "identity"} & held}
@@ -178,55 +194,6 @@ class ResultsFolder:
         if held != {*EVERYTHING, "identity"}:
             raise Damaged(f"{path} holds other arrays: {', '.join(sorted(held))}.")
         return arrays
-
-
-def describe(experiment: Experiment) -> dict[str, Any]:
-    """Return the manifest of an experiment: all that its numbers follow from."""
-    specs = [task.kwargs for task in experiment.tasks]
-    specs += [agent.parameters for agent in experiment.agents]
-    named = {value for spec in specs for value in spec.values() if isinstance(value, str)}
-    files = {name: Path(name) for name in sorted(named) if Path(name).is_file()}
-    return {
-        "format": FORMAT,
-        "experiment": experiment.as_dict(),
-        "files": {n: hashlib.sha256(path.read_bytes()).hexdigest() for n, path in files.items()},
-        "versions": versions(),
-    }
-
-
-def unmoved(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Tell whether the files and the release are the same that the runs before were played with."""
-    files = all(new["files"].get(name) == was for name, was in old["files"].items())
-    return files and new["versions"]["wgp-gym"] == old["versions"]["wgp-gym"]
-
-
-def differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
-    """Yield in what two manifests differ that matters."""
-    for key in ("files", "experiment"):
-        for name in sorted({*old[key], *new[key]} - WORDS):
-            pair = old[key].get(name), new[key].get(name)
-            for place, was, now in places(*pair, name):
-                yield f"Its {place} was {shortened(was)}, and is {shortened(now)} now"
-    was, now = old["versions"]["wgp-gym"], new["versions"]["wgp-gym"]
-    if was != now:
-        yield f"It was played by wgp-gym {was}, and this is {now}"
-
-
-def places(was: Any, now: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the innermost places at which two JSON values differ, as "agents.1.label"."""
-    if isinstance(was, list) and isinstance(now, list):
-        was, now = dict(enumerate(was)), dict(enumerate(now))
-    if isinstance(was, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*was, *now]):
-            yield from places(was.get(key), now.get(key), f"{name}.{key}")
-    elif was != now:
-        yield name, was, now
-
-
-def shortened(value: Any) -> str:
-    """Return a value for a message."""
-    text = json.dumps(value)
-    return text if len(text) < 80 else f"{text[:77]}..."
 
 
 def slug(text: str) -> str:

@@ -47,8 +47,8 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
     if len(there) < len(units) and not partial:
         first = folder.file(next(unit for unit in units if unit not in there))
         raise ValueError(
-            f"{len(units) - len(there)} units are missing, as {first}. Run the same command again "
-            "to play them, or load with partial=True."
+            f"{len(units) - len(there)} units are missing, such as {first}. Run the experiment "
+            "again to play them, or take what there is: --partial, in Python partial=True."
         )
     agents = [agent for agent in experiment.agents if any(unit.agent == agent for unit in there)]
     complete: dict[str, list[range]] = {}
@@ -93,6 +93,11 @@ class Results:
         )
         self._per_run: dict[tuple[str, str], Arrays] = {}
         self._horizons: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        """Say what there is."""
+        runs = {task: len(self.runs(task)) for task in self.tasks}
+        return f"Results(runs={runs}, agents={self.agents})"
 
     def task(self, name: str) -> TaskSpec:
         """Return a task by its name.

@@ -56,18 +56,22 @@ def run(
             LOG.warning("other versions than those of the runs before: %s", ", ".join(changed))
         runs = sum(len(unit.runs) for unit in units)
         left = sum(len(unit.runs) for unit in work)
-        failed = []
+        failed, done = [], 0
+        # A batch of every agent comes before a second of any: what an end leaves can be compared.
+        work.sort(key=lambda unit: unit.runs.start)
         try:
             with (
                 tqdm(total=runs, initial=runs - left, unit="run", desc="playing") as bar,
                 closing(run_as_done(attempt, work, workers)) as outcomes,
             ):
                 for outcome in outcomes:
+                    done += 1
                     if not record(folder, outcome):
                         failed.append(outcome.unit)
                     bar.update(len(outcome.unit.runs))
         except BaseException as error:
-            LOG.info("ended early, by %r", error)
+            left = len(work) - done
+            LOG.warning("ended by %r; the same command plays the %d units left", error, left)
             raise
         LOG.info("done, %d of %d units failed", len(failed), len(work))
     return failed

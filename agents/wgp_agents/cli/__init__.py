@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command's parser."""
-    root = argparse.ArgumentParser(prog="wgp-gym", description=__doc__)
+    text = "Bandits in a drifting world: run experiments, check the paper, compare with RL."
+    root = argparse.ArgumentParser(prog="wgp-gym", description=text)
+    root.add_argument("--version", action="version", version=f"wgp-gym {version('wgp-gym')}")
     commands_of = root.add_subparsers(required=True, metavar="COMMAND")
 
     def _command(name: str, run: Any, text: str, out: str = "") -> argparse.ArgumentParser:

@@ -89,7 +89,7 @@ def write_report(
     out: Path, formats: tuple[str, ...], *, partial: bool, into: Path | None = None
 ) -> None:
     """Write tables, page and figures of what a folder holds, and print the main table."""
-    from wgp_agents.benchmark.folder import ResultsFolder
+    from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
     from wgp_agents.benchmark.report import markdown
     from wgp_agents.benchmark.report.content import findings, left_out, write_page
     from wgp_agents.benchmark.report.summary import summarise, write_tables
@@ -97,7 +97,7 @@ def write_report(
 
     results = load_results(out, partial=partial)
     summary = summarise(results)
-    with ResultsFolder.locked(out):
+    with ResultsFolder.locked(out, REPORT_LOCK):
         write_tables(results, summary, out)
         if "html" in formats:
             write_page(results, summary, out / "report.html")

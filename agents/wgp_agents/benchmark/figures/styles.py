@@ -41,7 +41,7 @@ def style(colour: str, marker: str, line: str) -> Style:
 
 
 STYLES = {
-    "igp-ucb": style("#999999", "s", ":"),
+    "igp-ucb": style("#777777", "s", "-"),
     "r-gp-ucb": style("#E69F00", "^", "-."),
     "sw-gp-ucb": style("#009E73", "D", "--"),
     "wgp-ucb": style("#0072B2", "o", "-"),

@@ -56,6 +56,7 @@ def task_charts(results: Results, i: int, task: str) -> list[Chart]:
         per_step.append({"agent": j} | band(smoothed(regret, WINDOW), shown))
         boxes.append(box(j, stored["final_regret"]))
         plays += places(stored, j, shown)
+    some = "" if len(shown) == shown[-1] + 1 else f"; {len(shown)} of {shown[-1] + 1} steps shown"
     common = {"task": i, "x_label": "step t", "marks": changes, "mark_label": "change"}
     steps = (shown + 1).tolist()
     curves = {"kind": "lines", "x": steps}
@@ -63,16 +64,16 @@ def task_charts(results: Results, i: int, task: str) -> list[Chart]:
     found: list[Chart] = [
         {"id": f"regret-curves-{i}", "section": "Regret", "title": "Cumulative regret"}
         | {"y_label": f"cumulative regret ({unit})", "series": cumulative}
-        | {"caption": "mean over the runs; bands: 1.96 standard errors on either side"},
+        | {"caption": f"mean over the runs; bands: 1.96 standard errors on either side{some}"},
         {"id": f"per-step-{i}", "section": "Regret", "title": "Regret per step"}
         | {"y_label": f"regret per step ({unit})", "series": per_step}
-        | {"caption": f"mean over the runs and the last {WINDOW} steps"},
+        | {"caption": f"mean over the runs and the last {WINDOW} steps{some}"},
     ]
     if plays:
         found.append(
             {"id": f"plays-{i}", "section": "Plays", "title": "What was played"}
             | {"y_label": "arm, or place in [0, 1]", "series": plays}
-            | {"caption": f"in run {first}, against the true optimum"}
+            | {"caption": f"in run {first}, against the true optimum{some}"}
         )
     found = [curves | common | chart for chart in found]
     spread = {"id": f"final-{i}", "section": "Regret", "kind": "boxes", "task": i, "boxes": boxes}
@@ -166,12 +167,12 @@ def improvement_map(results: Results) -> Chart:
         "title": "Probability of improvement",
         "caption": "that a run of the row's agent has a lower regret than one of the column's, "
         "in the same task; the mean over tasks",
-        "x_label": "than",
+        "x_label": "than the agent of this number",
         "y_label": "better",
-        "x": labels,
-        "y": labels,
+        "x": [str(place) for place in range(1, len(labels) + 1)],
+        "y": [f"{place}  {label}" for place, label in enumerate(labels, start=1)],
         "values": values,
-        "low_is_best": False,
+        "low_is_best": None,
         "digits": 2,
         "unit": "probability",
         "agent": None,

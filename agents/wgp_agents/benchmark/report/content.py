@@ -85,8 +85,16 @@ def content(results: Results, summary: Summary) -> dict[str, Any]:
 
 def left_out(results: Results) -> list[str]:
     """Return a sentence that says that results are partial, if they are."""
-    missing = len(results.missing)
-    return [f"{missing} units are missing; what lacks them is left out."] if missing else []
+    if not results.missing:
+        return []
+    whole = results.folder.experiment
+    gone = [
+        f"the agent {agent.label}" for agent in whole.agents if agent.label not in results.agents
+    ]
+    gone += [f"the task {task.name}" for task in whole.tasks if task.name not in results.tasks]
+    shown = gone[:MOST_NAMED] + ["more"] * (len(gone) > MOST_NAMED)
+    what = ", ".join(shown) or "runs that an agent lacks"
+    return [f"{len(results.missing)} units are missing. Left out: {what}."]
 
 
 def findings(results: Results, summary: Summary) -> list[str]:
@@ -104,6 +112,8 @@ def findings(results: Results, summary: Summary) -> list[str]:
             text += f" It beats {len(beaten)} of {len(pairs)} other agents clearly."
         if 0 < len(unclear) <= MOST_NAMED:
             text += f" Not clearly above: {', '.join(unclear)}."
+        elif unclear:
+            text += f" {len(unclear)} are not clearly above it."
         found.append(text)
     return found
 

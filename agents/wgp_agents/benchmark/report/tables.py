@@ -9,6 +9,7 @@ from typing import Any
 from wgp_agents.benchmark.report.numbers import decimals_for, finite
 from wgp_agents.benchmark.report.summary import Summary, competitors
 from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.statistics import Difference
 
 __all__ = ["shared_tables", "task_tables", "timings"]
 
@@ -69,15 +70,16 @@ def differences_table(results: Results, summary: Summary, i: int, task: str) -> 
         best = summary.best(task, labels)
         pairs = [pair for pair in pairs if best in (pair.first, pair.second)]
         caption = f"{best} and every other agent, run by run; intervals hold for all pairs together"
+        pairs = [pair if pair.second == best else pair.turned() for pair in pairs]
     place = {label: j for j, label in enumerate(results.agents)}
     rows = [
-        [place[p.first], place[p.second], [p.difference, finite(p.low), finite(p.high)], p.verdict]
+        [place[p.first], place[p.second], [p.difference, finite(p.low), finite(p.high)], verdict(p)]
         for p in pairs
     ]
     columns = [column("Agent", "agent"), column("Minus", "agent")]
     digits = shared_decimals([pair.difference for pair in pairs])
     columns += [column("Difference", "interval", "of the mean regrets", digits)]
-    columns += [column("Verdict", "text")]
+    columns += [column("The first is", "text")]
     return {
         "id": f"differences-{i}",
         "title": "Paired differences",
@@ -86,6 +88,13 @@ def differences_table(results: Results, summary: Summary, i: int, task: str) -> 
         "columns": columns,
         "rows": [{"agent": row[0], "cells": row} for row in rows],
     }
+
+
+def verdict(pair: Difference) -> str:
+    """Return in few words what a pair's interval says of the first agent."""
+    if pair.better is None:
+        return "equal" if pair.low == pair.high == 0 else "not clearly different"
+    return "clearly lower" if pair.better == pair.first else "clearly higher"
 
 
 def shared_tables(results: Results, summary: Summary) -> list[Table]:

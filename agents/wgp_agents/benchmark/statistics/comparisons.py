@@ -57,6 +57,12 @@ class Difference(NamedTuple):
             return self.first
         return self.second if self.low > 0 else None
 
+    def turned(self) -> Difference:
+        """Return the difference the other way round."""
+        return Difference(
+            self.second, self.first, -self.difference, -self.high, -self.low, self.verdict
+        )
+
 
 def paired_comparisons(
     values: dict[str, Array],

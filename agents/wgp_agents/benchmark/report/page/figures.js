@@ -3,7 +3,7 @@
 (function (R) {
   "use strict";
   const KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
-  const LISTED = 16;
+  const LISTED = 10;
   const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity",
     "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "opacity", "font-family",
     "font-size", "font-style", "font-weight", "text-anchor"];
@@ -190,6 +190,11 @@
       if (figure.near && figure.stale) R.draw(figure);
     }
   }, { rootMargin: "150px" });
+
+  /* Charts that are not drawn yet have no height of their own: a jump past them would miss. */
+  R.drawAll = () => {
+    for (const figure of R.figures) if (figure.stale && !figure.node.hidden) R.draw(figure);
+  };
 
   R.redraw = () => {
     for (const figure of R.figures) {

@@ -38,10 +38,16 @@
         const target = R.one(link.getAttribute("href"));
         if (!target) return;
         event.preventDefault();
+        R.drawAll();
         target.scrollIntoView();
         target.setAttribute("tabindex", "-1");
         target.focus({ preventScroll: true });
       });
+    }
+    const asked = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    if (asked) {
+      R.drawAll();
+      asked.scrollIntoView();
     }
   }
 

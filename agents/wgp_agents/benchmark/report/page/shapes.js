@@ -162,11 +162,11 @@
     const { labels, w, h, frame, drop } = layout;
     const known = chart.values.flat().filter(R.known);
     const [low, high] = [Math.min(...known), Math.max(...known)];
-    const best = chart.low_is_best === false ? high : low;
+    const best = { true: low, false: high }[chart.low_is_best];
     const decimals = chart.digits ?? R.decimals(known.length ? known : [0]);
-    const printed = known.every((v) => R.width(R.format(v, decimals)) <= w - 6)
-      ? decimals : known.every((v) => R.width(R.format(v, Math.max(0, decimals - 2))) <= w - 6)
-        ? Math.max(0, decimals - 2) : null;
+    const fits = (d) => known.every((v) => R.width(R.format(v, d)) <= w - 6);
+    const fewer = chart.digits === undefined ? Math.max(0, decimals - 2) : decimals;
+    const printed = [decimals, fewer].find(fits) ?? null;
     const outlines = [];
     gridLabels(svg, chart, layout);
     labels.y.forEach((_, j) => labels.x.forEach((__, i) => {

@@ -183,7 +183,7 @@ def test_a_dry_run_plays_nothing_and_writes_nothing(
 
 
 REFUSED: list[tuple[list[str], str]] = [
-    (["nothing.toml"], "must be a file, or one of 'dimension'"),
+    (["nothing.toml"], "There is no file nothing.toml"),
     ([], "Give an experiment's file, or one of dimension, figure1"),
     (["figure1", "--env", ABRUPT], "either an experiment's file or --env and --agent"),
     (["--env", "WGPBandit-Abrup-v0", "--agent", "random"], "did you mean 'WGPBandit-Abrupt-v0'"),
@@ -247,7 +247,7 @@ def test_units_that_fail_are_told_and_the_rest_is_reported(
     assert cli.main([*command, "--no-report"]) == 1
     assert f"3 units failed: see {out / 'log.txt'}" in capsys.readouterr().out
     assert cli.main(["report", str(out), "--format", "md"]) == 2
-    assert "3 units are missing" in capsys.readouterr().err
+    assert "Units are missing, 3 of them" in capsys.readouterr().err
     formats = ["--format", "md", "--format", "html"]
     assert cli.main(["report", str(out), "--partial", *formats]) == 0
     assert len(rows(out / "runs.csv")) == 9

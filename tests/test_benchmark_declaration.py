@@ -197,7 +197,7 @@ def test_what_is_shipped_can_be_run(name: str) -> None:
 
 def test_no_file_no_toml(tmp_path: Path) -> None:
     assert {"figure1", "smoke"} <= set(shipped())
-    with pytest.raises(ValueError, match=r"must be a file, or one of .*'figure1'.* Got 'figur1'"):
+    with pytest.raises(ValueError, match=r"must be one of .*did you mean 'figure1'"):
         read_declaration("figur1")
     for content in (b"seeds = ", b"\xff"):
         (tmp_path / "bad.toml").write_bytes(content)

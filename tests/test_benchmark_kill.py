@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -124,7 +125,11 @@ def test_an_end_loses_what_is_in_flight_at_most(
         if end == signal.SIGINT:
             assert out == ""
             said = [line for line in err.splitlines() if line.strip() and "playing:" not in line]
-            assert said == ["Interrupted. Files that were written before are whole."]
+            stopped, interrupted = said
+            assert re.fullmatch(
+                r"Stopped after \d+ of \d+ units: the same command plays the rest\.", stopped
+            )
+            assert interrupted == "Interrupted. Files that were written before are whole."
             assert "ended early, by KeyboardInterrupt" in (tmp_path / "log.txt").read_text()
     assert stored(tmp_path).items() <= expected.items()
     assert finished(file, tmp_path) == expected
@@ -138,6 +143,8 @@ def test_two_at_once_and_the_loss_of_a_worker(
     file: Path, expected: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = begin(file, tmp_path, 2, 1)
+    timings = tmp_path / "timings.csv"  # its row is written just after the unit
+    assert until(lambda: timings.exists() and timings.read_text().count("\n") > 1, 30)
     try:
         os.killpg(first.pid, signal.SIGSTOP)
         before = stored(tmp_path, ".npz", ".json", ".toml", ".txt")
@@ -147,10 +154,7 @@ def test_two_at_once_and_the_loss_of_a_worker(
         assert f"wgp-gym run: error: Another process is writing to {tmp_path}." in err
         assert "Traceback" not in err
         assert stored(tmp_path, ".npz", ".json", ".toml", ".txt") == before
-        (worker,) = {
-            int(line.rpartition(":")[2])
-            for line in (tmp_path / "timings.csv").read_text().splitlines()[1:2]
-        }
+        (worker,) = {int(line.rpartition(":")[2]) for line in timings.read_text().splitlines()[1:2]}
         os.killpg(first.pid, signal.SIGCONT)
         os.kill(worker, signal.SIGKILL)
         _, err = first.communicate(timeout=60)

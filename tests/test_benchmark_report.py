@@ -106,6 +106,15 @@ def test_unusual_experiments_are_reported(values: Table, tmp_path: Path) -> None
     )
 
 
+def test_no_slope_is_said_where_there_is_no_regret(tmp_path: Path) -> None:
+    kwargs = PLAIN | {"norm_bound": [0.0, 1.0], "noise_std": [0.1, 1.0]}
+    results, _, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
+    assert "nan" not in text
+    still, moving = [one for one in sweeps.growth_charts(results) if one["x_label"] == "noise_std"]
+    assert (still["y_log"], moving["y_log"]) == (False, True)
+    assert [("note" in line) for line in still["series"] + moving["series"]] == 3 * [0] + 3 * [1]
+
+
 def test_many_agents_are_compared_with_the_best(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +167,7 @@ def test_an_agent_that_always_fails_leaves_the_others(
     assert results.agents == ["SW-GP-UCB window=5", "SW-GP-UCB window=10"]
     assert results.runs("abrupt").tolist() == list(range(6))
     assert {unit.agent.label for unit in results.missing} == {"random"}
-    said = "3 units are missing. Left out: the agent random."
+    said = "Units are missing, 3 of them. Left out: the agent random."
     assert said in capsys.readouterr().out
     assert said in (tmp_path / "report.md").read_text()
     assert said in (tmp_path / "report.html").read_text()

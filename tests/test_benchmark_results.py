@@ -161,7 +161,8 @@ def test_partial_takes_the_batches_that_every_agent_has(tmp_path: Path) -> None:
     for path in tmp_path.glob("units/slow*/random*/*.npz"):
         path.unlink()
     with pytest.raises(
-        ValueError, match=r"4 units are missing, such as .*\.npz\. Run the experiment again"
+        ValueError,
+        match=r"Units are missing, 4 of them, such as .*\.npz\. Run the experiment again",
     ):
         load_results(tmp_path)
     part = load_results(tmp_path, partial=True)

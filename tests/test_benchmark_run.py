@@ -110,7 +110,7 @@ def test_a_failure_does_not_end_the_others(
     assert "ERROR SW-GP-UCB window=10 in abrupt, runs 1 to 1 failed:\nTraceback" in log
     assert "ValueError: The 'variation_budget' parameter" in log
     assert "done, 3 of 12 units failed" in log
-    with pytest.raises(ValueError, match=r"3 units are missing, such as .*0000001\.npz"):
+    with pytest.raises(ValueError, match=r"Units are missing, 3 of them, such as .*0000001\.npz"):
         load_results(tmp_path)
     assert load_results(tmp_path, partial=True).runs("abrupt").tolist() == [0, 2, 3]
     printed = capsys.readouterr()

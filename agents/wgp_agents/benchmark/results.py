@@ -42,13 +42,15 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
     """
     folder = ResultsFolder.open(Path(path))
     experiment = folder.experiment
-    units = experiment.units()
-    there = [unit for unit in units if folder.file(unit).exists()]
-    if len(there) < len(units) and not partial:
-        first = folder.file(next(unit for unit in units if unit not in there))
+    there: list[Unit] = []
+    missing: list[Unit] = []
+    for unit in experiment.units():
+        (there if folder.file(unit).exists() else missing).append(unit)
+    if missing and not partial:
         raise ValueError(
-            f"{len(units) - len(there)} units are missing, such as {first}. Run the experiment "
-            "again to play them, or take what there is: --partial, in Python partial=True."
+            f"Units are missing, {len(missing)} of them, such as {folder.file(missing[0])}. Run "
+            "the experiment again to play them, or take what there is: --partial, in Python "
+            "partial=True."
         )
     agents = [agent for agent in experiment.agents if any(unit.agent == agent for unit in there)]
     complete: dict[str, list[range]] = {}
@@ -59,7 +61,7 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
             complete[task.name] = batches
     if not complete:
         raise ValueError(f"{path} holds no batch of runs that every agent has played yet.")
-    return Results(folder, complete, [agent.label for agent in agents])
+    return Results(folder, complete, [agent.label for agent in agents], missing)
 
 
 class Results:
@@ -72,25 +74,23 @@ class Results:
         experiment: What was played.
         tasks: The tasks' names.
         agents: The agents' labels.
-        missing: The units that are not among the results.
+        missing: The units that were not played.
     """
 
     def __init__(
-        self, folder: ResultsFolder, complete: dict[str, list[range]], agents: list[str]
+        self,
+        folder: ResultsFolder,
+        complete: dict[str, list[range]],
+        agents: list[str],
+        missing: list[Unit],
     ) -> None:
         self.folder = folder
         self._complete = complete
         self.tasks = list(complete)
         self.agents = agents
-        whole = folder.experiment
-        self.missing = [
-            unit
-            for unit in whole.units()
-            if unit.agent.label not in agents or unit.runs not in complete.get(unit.task.name, ())
-        ]
-        self.experiment = replace(
-            whole, agents=tuple(agent for agent in whole.agents if agent.label in agents)
-        )
+        self.missing = missing
+        players = tuple(one for one in folder.experiment.agents if one.label in agents)
+        self.experiment = replace(folder.experiment, agents=players)
         self._per_run: dict[tuple[str, str], Arrays] = {}
         self._horizons: dict[str, int] = {}
 

@@ -65,13 +65,14 @@ def run(
                 closing(run_as_done(attempt, work, workers)) as outcomes,
             ):
                 for outcome in outcomes:
-                    done += 1
                     if not record(folder, outcome):
                         failed.append(outcome.unit)
+                    done += 1
                     bar.update(len(outcome.unit.runs))
         except BaseException as error:
-            left = len(work) - done
-            LOG.warning("ended by %r; the same command plays the %d units left", error, left)
+            LOG.info("ended early, by %r", error)
+            text = f"Stopped after {done} of {len(work)} units: the same command plays the rest."
+            tqdm.write(text, file=sys.stderr)
             raise
         LOG.info("done, %d of %d units failed", len(failed), len(work))
     return failed

@@ -94,7 +94,7 @@ def left_out(results: Results) -> list[str]:
     gone += [f"the task {task.name}" for task in whole.tasks if task.name not in results.tasks]
     shown = gone[:MOST_NAMED] + ["more"] * (len(gone) > MOST_NAMED)
     what = ", ".join(shown) or "runs that an agent lacks"
-    return [f"{len(results.missing)} units are missing. Left out: {what}."]
+    return [f"Units are missing, {len(results.missing)} of them. Left out: {what}."]
 
 
 def findings(results: Results, summary: Summary) -> list[str]:

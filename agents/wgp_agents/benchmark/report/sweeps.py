@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -176,8 +177,9 @@ def growth_chart(
         line: dict[str, Any] = {"agent": results.agents.index(label), "x": x, "markers": True}
         line |= {"y": [mean.value for mean in means]}
         line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
-        if logarithmic:
-            line["note"] = f"slope {with_interval(*loglog_slope(np.array(x), finals), decimals=2)}"
+        slope = loglog_slope(np.array(x), finals) if logarithmic else None
+        if slope is not None and math.isfinite(slope.value):
+            line["note"] = f"slope {with_interval(*slope, decimals=2)}"
         series.append(line)
     return {
         "id": f"growth-{family}-{kwarg}-{words(rest)}",
@@ -189,7 +191,7 @@ def growth_chart(
         "x_label": kwarg,
         "y_label": "final regret (units of reward)",
         "x_log": logarithmic,
-        "y_log": logarithmic,
+        "y_log": logarithmic and all(min(line["y"]) > 0 for line in series),
         "marks": [],
         "series": series,
     }

@@ -69,7 +69,7 @@ def differences_table(results: Results, summary: Summary, i: int, task: str) -> 
     if len(labels) > MOST_PAIRED:
         best = summary.best(task, labels)
         pairs = [pair for pair in pairs if best in (pair.first, pair.second)]
-        caption = f"{best} and every other agent, run by run; intervals hold for all pairs together"
+        caption = f"{best} and every other agent, run by run; intervals hold together"
         pairs = [pair if pair.second == best else pair.turned() for pair in pairs]
     place = {label: j for j, label in enumerate(results.agents)}
     rows = [

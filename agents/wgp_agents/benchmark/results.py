@@ -42,16 +42,13 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
     """
     folder = ResultsFolder.open(Path(path))
     experiment = folder.experiment
-    there: list[Unit] = []
-    missing: list[Unit] = []
+    there, missing = list[Unit](), list[Unit]()
     for unit in experiment.units():
         (there if folder.file(unit).exists() else missing).append(unit)
     if missing and not partial:
-        raise ValueError(
-            f"Units are missing, {len(missing)} of them, such as {folder.file(missing[0])}. Run "
-            "the experiment again to play them, or take what there is: --partial, in Python "
-            "partial=True."
-        )
+        which = f"{len(missing)} of them, such as {folder.file(missing[0])}"
+        remedy = "Run the experiment again, or take what there is with --partial (partial=True)"
+        raise ValueError(f"Units are missing, {which}. {remedy}.")
     agents = [agent for agent in experiment.agents if any(unit.agent == agent for unit in there)]
     complete: dict[str, list[range]] = {}
     for task in experiment.tasks:
@@ -240,7 +237,6 @@ class Results:
         """
         if len({len(self.runs(task)) for task in self.tasks}) > 1:
             raise ValueError("rliable takes as many runs of one task as of another.")
-
         chance, units = self.random(), dict.fromkeys(self.tasks, np.ones(1))
         if chance is not None:
             units = {task: self.final_regret(task, chance) for task in self.tasks}

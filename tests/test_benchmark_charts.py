@@ -313,19 +313,19 @@ def test_the_table_of_differences(made: Made) -> None:
     for i, task in enumerate(TASKS):
         table = made.tables[f"differences-{i}"]
         best = min(RIVALS, key=lambda label: made.finals(task, label).mean())
-        assert table["caption"].startswith(f"{best} and every other agent")
+        assert table["caption"].startswith(f"each agent minus {best}, ")
+        assert [one["title"] for one in table["columns"]] == ["Agent", "Difference", "Regret is"]
         assert len(table["rows"]) == len(RIVALS) - 1
         seen = set()
         for line in table["rows"]:
-            first, second, (value, low, high), verdict = line["cells"]
+            first, (value, low, high), verdict = line["cells"]
             assert line["agent"] == first
-            assert best in (AGENTS[first], AGENTS[second])
-            seen |= {AGENTS[first], AGENTS[second]}
-            apart = made.finals(task, AGENTS[first]) - made.finals(task, AGENTS[second])
+            seen.add(AGENTS[first])
+            apart = made.finals(task, AGENTS[first]) - made.finals(task, best)
             assert value == pytest.approx(apart.mean(), rel=1e-3, abs=1e-3)
             assert low <= value <= high
             assert ("lower" in verdict, "higher" in verdict) == (high < 0, low > 0)
-        assert seen == set(RIVALS)
+        assert seen == set(RIVALS) - {best}
 
 
 def test_few_competitors_show_all_pairs(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,6 +333,11 @@ def test_few_competitors_show_all_pairs(made: Made, monkeypatch: pytest.MonkeyPa
     shown = tables.differences_table(made.results, made.summary, 0, TASKS[0])
     assert len(shown["rows"]) == len(RIVALS) * (len(RIVALS) - 1) // 2
     assert shown["caption"].startswith("all pairs")
+    for line in shown["rows"]:
+        first, second, (value, low, high), verdict = line["cells"]
+        finals = [made.finals(TASKS[0], AGENTS[j]) for j in (first, second)]
+        assert value == pytest.approx((finals[0] - finals[1]).mean(), rel=1e-3, abs=1e-3)
+        assert ("lower" in verdict, "higher" in verdict) == (high < 0, low > 0)
 
 
 def test_the_table_across_tasks(made: Made) -> None:

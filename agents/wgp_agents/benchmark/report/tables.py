@@ -65,21 +65,21 @@ def differences_table(results: Results, summary: Summary, i: int, task: str) -> 
     """Return the paired differences of a task: of all pairs, or of the best with every other."""
     pairs = summary.differences[task]
     labels = competitors(results)
-    caption = "all pairs, run by run; intervals hold together"
+    caption, minus = "all pairs, run by run; intervals hold together", [column("Minus", "agent")]
     if len(labels) > MOST_PAIRED:
         best = summary.best(task, labels)
         pairs = [pair for pair in pairs if best in (pair.first, pair.second)]
-        caption = f"{best} and every other agent, run by run; intervals hold together"
         pairs = [pair if pair.second == best else pair.turned() for pair in pairs]
+        caption, minus = f"each agent minus {best}, run by run; intervals hold together", []
     place = {label: j for j, label in enumerate(results.agents)}
-    rows = [
-        [place[p.first], place[p.second], [p.difference, finite(p.low), finite(p.high)], verdict(p)]
-        for p in pairs
-    ]
-    columns = [column("Agent", "agent"), column("Minus", "agent")]
+    rows: list[list[Any]] = []
+    for pair in pairs:
+        others = [place[pair.second]] * len(minus)
+        difference = [pair.difference, finite(pair.low), finite(pair.high)]
+        rows.append([place[pair.first], *others, difference, verdict(pair)])
     digits = shared_decimals([pair.difference for pair in pairs])
-    columns += [column("Difference", "interval", "of the mean regrets", digits)]
-    columns += [column("The first is", "text")]
+    difference_column = column("Difference", "interval", "of the mean regrets", digits)
+    columns = [column("Agent", "agent"), *minus, difference_column, column("Regret is", "text")]
     return {
         "id": f"differences-{i}",
         "title": "Paired differences",

@@ -262,7 +262,7 @@ def test_growth(made: Made) -> None:
     chart = made.charts["growth-abrupt-noise_std-"]
     assert (chart["x_log"], chart["y_log"], chart["x_label"]) == (True, True, "noise_std")
     assert [AGENTS[line["agent"]] for line in chart["series"]] == RIVALS
-    (_, text) = growth_tables(made.results)
+    (_, text) = growth_tables(made.results, made.summary)
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in text.splitlines()]
     assert [row[0] for row in rows[2:]] == RIVALS
     for line, label, row in zip(chart["series"], RIVALS, rows[2:], strict=True):
@@ -282,7 +282,8 @@ def test_growth(made: Made) -> None:
 def test_growth_from_zero_is_not_logarithmic(tmp_path: Path) -> None:
     kwargs = {"change_points": [[7, 14]], "noise_std": [0.5, 0.0]}
     play(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
-    (chart,) = sweeps.growth_charts(load_results(tmp_path))
+    results = load_results(tmp_path)
+    (chart,) = sweeps.growth_charts(results, summarise(results))
     assert (chart["x_log"], chart["y_log"]) == (False, False)
     for line in chart["series"]:
         assert line["x"] == [0.0, 0.5]

@@ -56,7 +56,7 @@ def test_tasks_that_differ_in_a_fixed_kwarg_are_apart(tmp_path: Path) -> None:
         {"id": ABRUPT, "kwargs": PLAIN | {"noise_std": [0.3, 3.0], "lengthscale": 0.5}},
     ]
     results, _, text = reported({"environment": entries}, tmp_path)
-    charts = sweeps.growth_charts(results)
+    charts = sweeps.growth_charts(results, summarise(results))
     assert [chart["title"] for chart in charts] == [
         "abrupt: final regret against noise_std",
         "abrupt: final regret against noise_std lengthscale=0.5",
@@ -110,7 +110,8 @@ def test_no_slope_is_said_where_there_is_no_regret(tmp_path: Path) -> None:
     kwargs = PLAIN | {"norm_bound": [0.0, 1.0], "noise_std": [0.1, 1.0]}
     results, _, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
     assert "nan" not in text
-    still, moving = [one for one in sweeps.growth_charts(results) if one["x_label"] == "noise_std"]
+    charts = sweeps.growth_charts(results, summarise(results))
+    still, moving = [one for one in charts if one["x_label"] == "noise_std"]
     assert (still["y_log"], moving["y_log"]) == (False, True)
     assert [("note" in line) for line in still["series"] + moving["series"]] == 3 * [0] + 3 * [1]
 

@@ -87,8 +87,8 @@ def ended(failed: list[Any], out: Path) -> int:
 
 def write_report(
     out: Path, formats: tuple[str, ...], *, partial: bool, into: Path | None = None
-) -> None:
-    """Write tables, page and figures of what a folder holds, and print the main table."""
+) -> Any:
+    """Write tables, page and figures, and print the main table; return the results."""
     from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
     from wgp_agents.benchmark.report import markdown
     from wgp_agents.benchmark.report.content import findings, left_out, write_page
@@ -112,6 +112,7 @@ def write_report(
     print(f"\n{markdown.regret_table(results, summary)}\n")
     for text in [*left_out(results), *findings(results, summary)]:
         print(text)
+    return results
 
 
 def report(options: argparse.Namespace) -> int:
@@ -133,14 +134,12 @@ def reproduce(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark.figures import figure1
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check
-    from wgp_agents.benchmark.results import load_results
 
     try:
         experiment = declare(overridden(read_declaration("figure1"), options))
         check(experiment)
         failed = carry_out(experiment, options.out, Workers(options.jobs), options.extend)
-        write_report(options.out, USUAL, partial=bool(failed))
-        figure1.draw(load_results(options.out, partial=bool(failed)), options.out)
+        figure1.draw(write_report(options.out, USUAL, partial=bool(failed)), options.out)
     except BrokenPipeError:
         raise
     except (ValueError, OSError, LostWorker) as error:

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from wgp_agents.benchmark.figures.canvas import Z
 from wgp_agents.benchmark.figures.spread import profile_shares
 from wgp_agents.benchmark.play import Arrays
-from wgp_agents.benchmark.report.summary import WINDOW, competitors, relative_regrets, scored
+from wgp_agents.benchmark.report.summary import (
+    WINDOW,
+    Summary,
+    competitors,
+    relative_regrets,
+    scored,
+)
 from wgp_agents.benchmark.report.sweeps import growth_charts, sensitivity_charts
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import estimate, improvement, smoothed
@@ -28,7 +34,7 @@ MOST_COMPARED = 20  # agents in the map of all pairs
 Chart = dict[str, Any]
 
 
-def charts(results: Results) -> list[Chart]:
+def charts(results: Results, summary: Summary) -> list[Chart]:
     """Return all charts, those of each task first."""
     found = []
     for i, task in enumerate(results.tasks):
@@ -37,7 +43,7 @@ def charts(results: Results) -> list[Chart]:
         found.append(profile(results))
     if 2 < len(competitors(results)) <= MOST_COMPARED:
         found.append(improvement_map(results))
-    return found + sensitivity_charts(results) + growth_charts(results)
+    return found + sensitivity_charts(results, summary) + growth_charts(results, summary)
 
 
 def task_charts(results: Results, i: int, task: str) -> list[Chart]:

@@ -77,7 +77,7 @@ def content(results: Results, summary: Summary) -> dict[str, Any]:
         "tasks": tasks,
         "findings": [*left_out(results), *findings(results, summary)],
         "tables": [*task_tables(results, summary), *shared_tables(results, summary)],
-        "charts": charts.charts(results),
+        "charts": charts.charts(results, summary),
         "reproduce": reproduce(results),
         "notes": list(NOTES),
     }

@@ -27,7 +27,7 @@ def markdown(results: Results, summary: Summary) -> str:
         regret_table(results, summary),
         "\n".join(f"- {text}" for text in findings(results, summary)),
         *aggregate_table(results, summary),
-        *growth_tables(results),
+        *growth_tables(results, summary),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -53,10 +53,10 @@ def regret_table(results: Results, summary: Summary) -> str:
     return table(rows)
 
 
-def growth_tables(results: Results) -> list[str]:
+def growth_tables(results: Results, summary: Summary) -> list[str]:
     """Return for each number that tasks vary how the final regret grows with it."""
     parts = []
-    for chart in growth_charts(results):
+    for chart in growth_charts(results, summary):
         lines = [(results.agents[line["agent"]], line.get("note")) for line in chart["series"]]
         rows = [[agent, note.removeprefix("slope ")] for agent, note in lines if note]
         if rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import numpy as np
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.grid import is_log, is_number
 from wgp_agents.benchmark.report.numbers import with_interval
-from wgp_agents.benchmark.report.summary import competitors
+from wgp_agents.benchmark.report.summary import Summary, competitors
 from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
+from wgp_agents.benchmark.statistics import loglog_slope
 from wgp_agents.registry import AGENTS
 
 __all__ = ["groups", "growth_charts", "sensitivity_charts"]
@@ -23,7 +23,7 @@ Chart = dict[str, Any]
 Spec = AgentSpec | TaskSpec
 
 
-def sensitivity_charts(results: Results) -> list[Chart]:
+def sensitivity_charts(results: Results, summary: Summary) -> list[Chart]:
     """Return a chart for each task of how the final regret depends on the agents' parameters.
 
     All agents' variants of one parameter share a chart; two parameters of one agent that vary
@@ -33,7 +33,7 @@ def sensitivity_charts(results: Results) -> list[Chart]:
     parameters = sorted({name for spec in specs for name in numeric(specs, spec.name)})
     found = []
     for i, task in enumerate(results.tasks):
-        found += [line_chart(results, i, task, parameter) for parameter in parameters]
+        found += [line_chart(results, summary, i, task, parameter) for parameter in parameters]
         found += [
             heat_map(results, i, task, name, *pair)
             for name in dict.fromkeys(spec.name for spec in specs)
@@ -76,23 +76,29 @@ def words(values: dict[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in values.items())
 
 
-def line_chart(results: Results, i: int, task: str, parameter: str) -> Chart | None:
+def measured(summary: Summary, places: Iterable[tuple[str, str]]) -> Chart:
+    """Return the means and intervals of a line, point by point the row of a task and an agent."""
+    rows = [summary.row(*place) for place in places]
+    names = {"y": "mean", "low": "mean_low", "high": "mean_high"}
+    return {key: [row[name] for row in rows] for key, name in names.items()}
+
+
+def line_chart(
+    results: Results, summary: Summary, i: int, task: str, parameter: str
+) -> Chart | None:
     """Return final regret against one parameter, a line for each agent and what else varies."""
     series = []
     taken: list[float] = []
     for name in dict.fromkeys(spec.name for spec in results.experiment.agents):
         specs = [spec for spec in results.experiment.agents if spec.name == name]
         for rest, points in groups(specs, parameter):
-            means = [mean_interval(results.final_regret(task, spec.label)) for _, spec in points]
             x = [value for value, _ in points]
             taken += x
             title = AGENTS[name].title
             text = " ".join(filter(None, [title, words(rest)]))
             first = results.agents.index(points[0][1].label)
-            line: Chart = {"agent": None, "like": first, "label": text}
-            line |= {"x": x, "y": [mean.value for mean in means], "markers": True}
-            line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
-            series.append(line)
+            line: Chart = {"agent": None, "like": first, "label": text, "x": x, "markers": True}
+            series.append(line | measured(summary, ((task, spec.label) for _, spec in points)))
     if not series:
         return None
     return {
@@ -148,7 +154,7 @@ def heat_map(
     }
 
 
-def growth_charts(results: Results) -> list[Chart]:
+def growth_charts(results: Results, summary: Summary) -> list[Chart]:
     """Return a chart of the final regret against each number that the tasks of an entry vary."""
     tasks = [results.task(name) for name in results.tasks]
     found = []
@@ -156,12 +162,13 @@ def growth_charts(results: Results) -> list[Chart]:
         specs = [task for task in tasks if task.seed_name == family]
         for kwarg in dict.fromkeys(key for spec in specs for key in spec.settings):
             for rest, points in groups(specs, kwarg):
-                found.append(growth_chart(results, family, kwarg, rest, points))
+                found.append(growth_chart(results, summary, family, kwarg, rest, points))
     return found
 
 
 def growth_chart(
     results: Results,
+    summary: Summary,
     family: str,
     kwarg: str,
     rest: dict[str, Any],
@@ -173,10 +180,8 @@ def growth_chart(
     logarithmic = x[0] > 0
     for label in competitors(results):
         finals = [results.final_regret(task.name, label) for _, task in points]
-        means = [mean_interval(final) for final in finals]
-        line: dict[str, Any] = {"agent": results.agents.index(label), "x": x, "markers": True}
-        line |= {"y": [mean.value for mean in means]}
-        line |= {"low": [mean.low for mean in means], "high": [mean.high for mean in means]}
+        line: Chart = {"agent": results.agents.index(label), "x": x, "markers": True}
+        line |= measured(summary, ((task.name, label) for _, task in points))
         slope = loglog_slope(np.array(x), finals) if logarithmic else None
         if slope is not None and math.isfinite(slope.value):
             line["note"] = f"slope {with_interval(*slope, decimals=2)}"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from small_grid import GRID_TASK, RUNS, SMALL, played, played_grid
 
-from wgp_agents.benchmark.declaration import declare
 from wgp_agents.benchmark.figures import (
     final_regret,
     growth,
@@ -23,18 +23,7 @@ from wgp_agents.benchmark.figures import (
     sensitivity,
 )
 from wgp_agents.benchmark.figures.styles import STYLES
-from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.results import Results, load_results
-from wgp_agents.benchmark.run import run
-
-RUNS = 5
-SMALL = {"points_per_dim": 15}
-
-
-def played(folder: Path, environments: list[Any], agents: list[Any], runs: int = RUNS) -> Results:
-    declared = declare({"seeds": runs, "environment": environments, "agent": agents})
-    assert not run(declared, folder, Workers(1))
-    return load_results(folder)
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +41,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """A grid over an agent's parameters, and one over the horizon."""
-    parameters = {"discount": [0.7, "default", 0.99], "regularization": [0.01, 1.0]}
-    words = {"variation_budget": ["known", "unknown"]}
-    return played(
-        tmp_path_factory.mktemp("grid"),
-        [{"id": "WGPBandit-Abrupt-v0", "kwargs": {"horizon": [20, 40, 80], **SMALL}}],
-        [
-            {"name": "wgp-ucb", "parameters": parameters},
-            {"name": "sw-gp-ucb", "parameters": words},
-            {"name": "random"},
-            {"name": "oracle"},
-        ],
-    )
-
-
-GRID_TASK = "abrupt horizon=40"
+    return played_grid(tmp_path_factory.mktemp("grid"))
 
 
 def line(ax: Axes, label: str) -> np.ndarray[Any, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from small_grid import GRID_TASK, RUNS, SMALL, played, played_grid
 
-from wgp_agents.benchmark.declaration import declare
 from wgp_agents.benchmark.figures import (
     files,
     final_regret,
@@ -24,43 +24,18 @@ from wgp_agents.benchmark.figures import (
     write_figures,
 )
 from wgp_agents.benchmark.figures.spread import profile_shares
-from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results, load_results
-from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
 
-RUNS = 5
-SMALL = {"points_per_dim": 15}
 ABRUPT = "WGPBandit-Abrupt-v0"
 DISCOUNTS = {"discount": [0.9, 0.99]}
 THREE = {"width": ["standard", "tight"], "delta": [0.1, 0.2], **DISCOUNTS}
 
 
-def played(folder: Path, environments: list[Any], agents: list[Any], runs: int = RUNS) -> Results:
-    declared = declare({"seeds": runs, "environment": environments, "agent": agents})
-    assert not run(declared, folder, Workers(1))
-    return load_results(folder)
-
-
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """A grid over an agent's parameters, and one over the horizon."""
-    parameters = {"discount": [0.7, "default", 0.99], "regularization": [0.01, 1.0]}
-    words = {"variation_budget": ["known", "unknown"]}
-    return played(
-        tmp_path_factory.mktemp("grid"),
-        [{"id": "WGPBandit-Abrupt-v0", "kwargs": {"horizon": [20, 40, 80], **SMALL}}],
-        [
-            {"name": "wgp-ucb", "parameters": parameters},
-            {"name": "sw-gp-ucb", "parameters": words},
-            {"name": "random"},
-            {"name": "oracle"},
-        ],
-    )
-
-
-GRID_TASK = "abrupt horizon=40"
+    return played_grid(tmp_path_factory.mktemp("grid"))
 
 
 def legend(ax: Axes) -> list[str]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from wgp_gym.validation import check_choice, check_float, reject
 
 __all__ = [
+    "CentredLinear",
     "Empirical",
     "Kernel",
     "Linear",
@@ -52,6 +53,14 @@ class Kernel(ABC):
     @abstractmethod
     def diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) for the points `X` `(..., n, d)`, as `(..., n)`."""
+
+
+class FeatureKernel(Kernel):
+    """A kernel that is a product of d features: its functions are f(x) = theta^T phi(x)."""
+
+    @abstractmethod
+    def features(self, X: Array) -> Array:
+        """Return phi of the points `X` `(..., n, d)`, as `(..., n, d)`: k = phi phi^T."""
 
 
 def pair_shape(X: Array, Y: Array) -> tuple[int, ...]:
@@ -169,21 +178,50 @@ class ModifiedMatern(Kernel):
         return np.ones(X.shape[:-1])
 
 
+def products(X: Array, Y: Array) -> Array:
+    """Return x_i^T y_j for `X` `(..., n, d)` and `Y` `(..., m, d)`, as `(..., n, m)`."""
+    total = np.zeros(pair_shape(X, Y))
+    for axis in range(X.shape[-1]):
+        total += X[..., :, None, axis] * Y[..., None, :, axis]
+    return total
+
+
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(FeatureKernel):
     """k(x, y) = x^T y / d: the functions are the linear ones, and k(x, x) <= 1 on [0, 1]^d."""
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
-        total = np.zeros(pair_shape(X, Y))
-        for axis in range(X.shape[-1]):
-            total += X[..., :, None, axis] * Y[..., None, :, axis]
-        total /= X.shape[-1]
-        return total
+        return products(X, Y) / X.shape[-1]
 
     def diagonal(self, X: Array) -> Array:
         """Return k(x, x), `(..., n)`."""
         return np.asarray(np.sum(X**2, axis=-1) / X.shape[-1])
+
+    def features(self, X: Array) -> Array:
+        """Return x / sqrt(d), `(..., n, d)`."""
+        return np.asarray(X, float) / math.sqrt(X.shape[-1])
+
+
+@dataclass(frozen=True)
+class CentredLinear(FeatureKernel):
+    """k(u, v) = (2u - 1)^T (2v - 1): linear functions f(x) = theta^T x of x = 2u - 1.
+
+    The box [0, 1]^d shows the points x of [-1, 1]^d as u = (x + 1) / 2. On the unit ball, where
+    ||x|| <= 1, k(x, x) <= 1; the norm of f is that of theta.
+    """
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate k on all pairs, `(..., n, m)`."""
+        return products(self.features(X), self.features(Y))
+
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x, x), `(..., n)`."""
+        return np.asarray(np.sum(self.features(X) ** 2, axis=-1))
+
+    def features(self, X: Array) -> Array:
+        """Return x = 2u - 1 for the points u in `X` `(..., n, d)`, `(..., n, d)`."""
+        return 2 * np.asarray(X, float) - 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from wgp_gym.kernels import Array, Empirical, Kernel
-from wgp_gym.validation import as_floats, check_int, reject
+from wgp_gym.validation import as_floats, check_bool, check_choice, check_int, reject
 
 __all__ = ["BanditProblem"]
 
-SHARED = ("kernel", "horizon", "continuous")
+SHARED = ("kernel", "horizon", "continuous", "reward_range", "contextual", "link")
+LINKS = ("identity", "logistic")
+RANGE_RULE = "None or two finite numbers, the smaller first"
 DOMAIN_RULE = "points of [0, 1]^d, in an array (n, d)"
 
 
@@ -27,12 +29,18 @@ class BanditProblem:
     Attributes:
         kernel: The kernel k in whose RKHS every f_t lies.
         domain: The decision set's points in [0, 1]^d, `(n, d)`. Arms without coordinates stand
-            at i / (n - 1). With `continuous`, a grid of the box.
+            at i / (n - 1). With `continuous`, a grid of the box; with `contextual`, stand-ins of
+            the right shape.
         horizon: The number of steps T.
         noise_scale: The sub-Gaussian scale R of the noise, in units of the reward.
         norm_bound: The bound B on the RKHS norm of every f_t; None before an episode is drawn.
         variation_budget: The variation budget B_T; None before an episode is drawn.
         continuous: Whether any point of the box [0, 1]^d may be played, not the domain's alone.
+        reward_range: The bounds that every expected reward lies between; None where nothing is
+            known but |f_t(x)| <= B k(x, x)^{1/2}.
+        contextual: Whether the arms are drawn anew at each step, and shown in the observation.
+        link: What the expected reward is of the function in the RKHS: "identity", itself;
+            "logistic", 1 / (1 + e^{-f}). B and B_T are those of the function.
 
     Raises:
         ValueError: If an attribute is out of its range.
@@ -45,6 +53,9 @@ class BanditProblem:
     norm_bound: float | Array | None = None
     variation_budget: float | Array | None = None
     continuous: bool = False
+    reward_range: tuple[float, float] | None = None
+    contextual: bool = False
+    link: str = "identity"
 
     def __post_init__(self) -> None:
         owner = "BanditProblem"
@@ -57,6 +68,12 @@ class BanditProblem:
         if isinstance(self.kernel, Empirical) and len(self.kernel.matrix) != len(domain):
             reject("domain", owner, f"the {len(self.kernel.matrix)} arms of its kernel", domain)
         object.__setattr__(self, "domain", domain)  # frozen, so set through object
+        check_bool("contextual", self.contextual, owner)
+        check_choice("link", self.link, owner, LINKS)
+        if self.reward_range is not None:
+            ends = as_floats("reward_range", self.reward_range, owner, RANGE_RULE)
+            if ends.shape != (2,) or not (np.isfinite(ends).all() and ends[0] < ends[1]):
+                reject("reward_range", owner, RANGE_RULE, self.reward_range)
         for name in ("noise_scale", "norm_bound", "variation_budget"):
             value = getattr(self, name)
             if value is None and name != "noise_scale":

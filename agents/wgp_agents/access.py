@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
-import numpy as np
 
 from wgp_gym.problem import BanditProblem
 
-__all__ = ["environment_id", "optimum_reader", "problem_reader"]
+__all__ = ["changes_reader", "environment_id", "optimum_reader", "problem_reader", "truth_reader"]
 
 
 @dataclass(frozen=True)
@@ -74,15 +73,36 @@ def optimum_reader(env: Any) -> Reader:
     Raises:
         TypeError: If it is not an environment.
     """
+    return truth_reader(env, "optimal_action")
+
+
+def changes_reader(env: Any) -> Reader:
+    """Return a function that reads whether the next action meets a new function, for oracles.
+
+    Args:
+        env: An environment as `problem_reader` takes it.
+
+    Raises:
+        TypeError: If it is not an environment.
+    """
+    return truth_reader(env, "function_changes")
+
+
+def truth_reader(env: Any, method: str) -> Reader:
+    """Return a function that reads what a method of the bare environment returns.
+
+    Raises:
+        TypeError: If it is not an environment.
+    """
     if isinstance(env, gymnasium.Env):
-        return Reader(call, (env, "get_wrapper_attr", "optimal_action"))
+        return Reader(call, (env, "get_wrapper_attr", method))
     if isinstance(env, gymnasium.vector.VectorEnv):
         base: Any = env.unwrapped
-        if hasattr(base, "optimal_action"):
-            return Reader(call, (base, "optimal_action"))
-        return Reader(call, (base, "call", "optimal_action"))
+        if hasattr(base, method):
+            return Reader(call, (base, method))
+        return Reader(call, (base, "call", method))
     if hasattr(env, "env_method"):
-        return Reader(call, (env, "env_method", "optimal_action"))
+        return Reader(call, (env, "env_method", method))
     raise TypeError(f"An oracle needs an environment, to read the truth from. Got {env!r}.")
 
 
@@ -113,4 +133,4 @@ def stacked_problem(env: Any) -> BanditProblem:
 def call(env: Any, method: str, *arguments: str) -> Any:
     """Return what a method returns; of a method that it looks up, what that one returns."""
     found = getattr(env, method)(*arguments)
-    return found() if callable(found) else np.array(found)
+    return found() if callable(found) else found

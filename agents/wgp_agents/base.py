@@ -36,6 +36,10 @@ class Agent(ABC):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
+
+    Attributes:
+        problem: What it knows of the task.
+        arms: Where arms are drawn anew at each step, those that it was last shown, `(B, n, d)`.
     """
 
     def __init__(self, env: Any) -> None:
@@ -43,6 +47,7 @@ class Agent(ABC):
         self.problem: BanditProblem = self._read_problem()
         self.batched = self.problem.batch_size is not None
         self.num_learners = self.problem.batch_size or 1
+        self.arms: Array | None = None
         self._streams: UniformStreams | None = None
         self._tree: KDTree | None = None
 
@@ -56,7 +61,10 @@ class Agent(ABC):
 
     @abstractmethod
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        """Take in one play of every learner in `active` `(B,)`."""
+        """Take in one play of every learner in `active` `(B,)`.
+
+        Where arms are drawn anew at each step, `actions` are the places of those played, `(B, d)`.
+        """
 
     def reset(self, seed: int | Sequence[int] | None = None) -> None:
         """Start all learners anew, on the episode that the environment is in now.
@@ -76,6 +84,8 @@ class Agent(ABC):
 
     def _begin(self, mask: Mask) -> None:
         self.problem = self._read_problem()
+        if mask.all():
+            self.arms = None
         self._restart(mask)
 
     def act(self, observation: Any = None) -> Any:
@@ -83,16 +93,19 @@ class Agent(ABC):
 
         Args:
             observation: The environment's last observation. Bandit learners learn from
-                `observe` alone and do not look at it.
+                `observe` alone, and look at it only where it shows the arms of this step.
 
         Returns:
             An arm's index or a point `(d,)`; with a vector environment, `(B,)` or `(B, d)`.
 
         Raises:
             RuntimeError: If `reset` was not called before.
+            ValueError: If the observation does not show the arms where it should.
         """
-        del observation
-        actions = self._choose(self._require_reset())
+        uniform = self._require_reset()
+        if self.problem.contextual:
+            self.arms = self._shown_arms(self._rows_of(observation))
+        actions = self._choose(uniform)
         if self.batched:
             return actions
         return actions[0] if self.problem.continuous else int(actions[0])
@@ -105,12 +118,16 @@ class Agent(ABC):
             reward: What was paid for it, a float, or `(B,)`.
 
         Raises:
-            RuntimeError: If `reset` was not called before.
+            RuntimeError: If `reset` was not called before, or the arms were not shown to `act`.
             ValueError: If the action does not fit the problem, or a reward is not finite. The
                 agent is then as it was.
         """
         self._require_reset()
         actions, rewards = self._checked_actions(action), self._checked_rewards(reward)
+        if self.problem.contextual:
+            if self.arms is None:
+                raise RuntimeError("Arms are drawn anew at each step: show them to act() first.")
+            actions = self.arms[np.arange(self.num_learners), actions]
         self._learn(actions, rewards, np.ones(self.num_learners, bool))
 
     def _require_reset(self) -> UniformStreams:
@@ -155,7 +172,8 @@ class Agent(ABC):
         it acts. A learner restarts where its episode does.
 
         Args:
-            observation: `(3 + d,)`, or `(B, 3 + d)` from a vector environment.
+            observation: `(3 + d,)`, or `(B, 3 + d)` from a vector environment; with the arms of
+                the step behind, where these are drawn anew.
             state: Not used: an agent holds its own.
             episode_start: Whether each episode has just begun, `(B,)`. Without it, an
                 observation that shows no last action begins one.
@@ -169,32 +187,50 @@ class Agent(ABC):
                 or a reward in them is not finite. The agent is then as it was.
         """
         del state, deterministic
-        rows = np.atleast_2d(np.asarray(observation, float))
-        if len(rows) != self.num_learners:
-            raise ValueError(
-                f"There must be {self.num_learners} observations. Got {len(rows)} instead."
-            )
-        size = 3 + self.problem.domain.shape[1]
-        if rows.shape[1] != size:
-            raise ValueError(f"An observation has {size} numbers. Got {rows.shape[1]} instead.")
+        rows = self._rows_of(observation)
         fresh = rows[:, 1] == 0
         if episode_start is not None:
             fresh = fresh | np.asarray(episode_start, bool).reshape(-1)
         streams = self._streams
         if streams is None:
             streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
-        rewards = finite(np.where(fresh, 0.0, rows[:, -1]))
+        dim = self.problem.domain.shape[1]
+        rewards = finite(np.where(fresh, 0.0, rows[:, 2 + dim]))
         if fresh.any():
             self._begin(fresh)
         self._streams = streams
         if not fresh.all():
-            self._learn(self._decode(rows[:, 2:-1]), rewards, ~fresh)
+            self._learn(self._decode(rows[:, 2 : 2 + dim]), rewards, ~fresh)
+        if self.problem.contextual:
+            self.arms = self._shown_arms(rows)
         chosen = self._choose(streams)
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
 
+    def _rows_of(self, observation: Any) -> Array:
+        """Return one observation for each learner, `(B, size)`.
+
+        Raises:
+            ValueError: If there are not so many, or they are not of this size.
+        """
+        rows = np.atleast_2d(np.asarray(observation, float))
+        if len(rows) != self.num_learners:
+            raise ValueError(
+                f"There must be {self.num_learners} observations. Got {len(rows)} instead."
+            )
+        domain = self.problem.domain
+        size = 3 + domain.shape[1] + (domain.size if self.problem.contextual else 0)
+        if rows.shape[1:] != (size,):
+            raise ValueError(f"An observation has {size} numbers. Got {rows.shape[1]} instead.")
+        return rows
+
+    def _shown_arms(self, rows: Array) -> Array:
+        """Return the arms that observations `(B, size)` show, `(B, n, d)`."""
+        n, dim = self.problem.domain.shape
+        return rows[:, 3 + dim :].reshape(-1, n, dim)
+
     def _decode(self, places: Array) -> NDArray[Any]:
         """Return the actions that stand at `places` `(B, d)`, as an observation shows them."""
-        if self.problem.continuous:
+        if self.problem.continuous or self.problem.contextual:
             return places
         if self._tree is None:
             self._tree = KDTree(self.problem.domain)

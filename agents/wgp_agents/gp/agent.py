@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
+from wgp_agents.gp.choice import Choice, optimistic
+from wgp_agents.gp.contexts import Contexts
 from wgp_agents.gp.decisions import Arms, Box, Decisions
 from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.planned_gain import GAINS, PlannedGains, computed_gain
@@ -50,7 +52,11 @@ class GPAgent(Agent):
         env: The environment to play, or the `BanditProblem` alone.
         memory: The memory's class.
         forgetting: The memory's parameter; None forgets nothing.
+        choice: What it makes of posterior and beta: `optimistic` (the upper confidence bound),
+            `randomised` or `thompson`.
         width_form: The formula of beta where `confidence_width` is "theory".
+        restart_when: Returns who restarts before the next choice, a bool or `(B,)`; for
+            references that read the truth.
         regularization: lambda > 0, the model's noise variance. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which the confidence bound may fail.
         norm_bound: B >= 0. Default: the problem's, read at each restart.
@@ -63,8 +69,9 @@ class GPAgent(Agent):
             the bound holds for it. "greedy": that of the best plays that a greedy search finds,
             a lower bound of the maximum in [Deng22], hence without its guarantee. "bound": an
             upper bound of the maximum, [Deng22] Theorems 6 and 7; on a box, of its grid.
-        features: "exact"; "quadrature" or "random", Fourier features of default size; or a
-            feature map: see `feature_source`.
+            "determinant": another, for few features: see `PlannedGains`.
+        features: "exact"; "quadrature" or "random", Fourier features of default size; "linear",
+            phi(x) = x; or a feature map: see `feature_source`.
 
     Numbers may be scalars or `(B,)`. On a finite domain the agent plays its points; on a box
     (`continuous=True`) any point, found as `Box` describes.
@@ -79,7 +86,9 @@ class GPAgent(Agent):
         *,
         memory: Callable[[Decisions], Memory],
         forgetting: Forgetting | None = None,
+        choice: Choice = optimistic,
         width_form: WidthForm = deng_width,
+        restart_when: Callable[[], Any] | None = None,
         regularization: Any = None,
         delta: Any = 0.1,
         norm_bound: Any = None,
@@ -91,7 +100,7 @@ class GPAgent(Agent):
     ) -> None:
         super().__init__(env)
         batch, owner = self.num_learners, type(self).__name__
-        self.width_form = width_form
+        self.width_form, self._choice, self._restart_when = width_form, choice, restart_when
         if norm_bound is not None:
             norm_bound = per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
         self._given_norm_bound = norm_bound
@@ -112,8 +121,10 @@ class GPAgent(Agent):
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
         self.gain = check_choice("gain", gain, owner, GAINS)
         source = feature_source(features, self.problem, owner)
-        space, domain = Box if self.problem.continuous else Arms, self.problem.domain
-        self._decisions: Decisions = space(source, domain, self.regularization)
+        space: type[Arms | Box | Contexts] = Box if self.problem.continuous else Arms
+        if self.problem.contextual:
+            space = Contexts
+        self._decisions: Decisions = space(source, self.problem.domain, self.regularization)
         self._planned: PlannedGains | None = None
         if gain != "realised":
             self._planned = PlannedGains(gain, self._decisions.basis, source, self.problem)
@@ -165,8 +176,13 @@ class GPAgent(Agent):
         return self._planned.after(self._memory.held)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        """Maximise the upper confidence bound, [Deng22] Algorithm 1 line 3."""
-        return self._decisions.choose(self._memory, self._widths(), uniform)
+        if self._restart_when is not None:
+            now = np.broadcast_to(np.asarray(self._restart_when(), bool), self.num_learners)
+            if now.any():
+                self._restart(now)
+        if isinstance(self._decisions, Contexts):
+            self._decisions.show(self.arms)
+        return self._choice(self._decisions, self._memory, self._widths(), uniform)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         self._memory.update(actions, rewards, active)

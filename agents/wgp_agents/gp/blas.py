@@ -14,7 +14,7 @@ from wgp_agents.gp.arrays import DiscountArrays
 from wgp_agents.gp.basis import Basis
 from wgp_gym.kernels import Array
 
-__all__ = ["posterior_of", "posteriors", "single_thread"]
+__all__ = ["deviation_of", "posterior_of", "posteriors", "single_thread"]
 
 # One thread: several lose more than they win on matrices of this size, and far more on a busy
 # machine. A controller is made once, since it looks through all loaded libraries.
@@ -77,3 +77,15 @@ def posterior_of(
         return z @ Y, squares[0], squares[1]
 
     return _predict
+
+
+def deviation_of(i: int, normals: Array, basis: Basis, state: DiscountArrays) -> Array:
+    """Return what `wgp_agents.gp.compiled.deviations` draws for learner i, `(m,)`."""
+    m, ridge = int(basis.rank[i]), float(basis.ridge[i])
+    R, z = factor(state.gram[i], m, ridge), normals[:m]
+    if state.tight.size:
+        R2 = factor(state.double_gram[i], m, ridge)
+        z = solve_triangular(R, R2.T @ z, trans="T", check_finite=False)
+    drawn = np.zeros(len(normals))
+    drawn[:m] = np.sqrt(ridge) * solve_triangular(R, z, check_finite=False)
+    return drawn

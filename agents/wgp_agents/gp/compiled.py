@@ -27,7 +27,14 @@ from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
 from wgp_agents.gp.basis import Basis
 from wgp_gym.kernels import Array
 
-__all__ = ["compiled", "discount_update", "posteriors", "rank_one_update"]
+__all__ = [
+    "compiled",
+    "context_posteriors",
+    "deviations",
+    "discount_update",
+    "posteriors",
+    "rank_one_update",
+]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -407,3 +414,66 @@ def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -
             if len(tight) > 0:
                 tight_factor(R, R2, m, G)
             posterior(R, m, z, phi, ridge[i], rest, mean, variance, G, tight)
+
+
+@compiled
+def context_posteriors(
+    tables: Array, basis: Basis, state: DiscountArrays, mean: Array, variance: Array, spread: Array
+) -> None:
+    """Compute the posteriors of arms that each learner has for itself.
+
+    Args:
+        tables: Their features, `(B, m, n)`.
+        basis: The learners' lambda and number of features.
+        state: What they keep.
+        mean: Where the means go, `(B, n)`.
+        variance: Where the variances go, `(B, n)`.
+        spread: Where the variances of [Deng22] Theorem 2 go, `(B, n)`; `(B, 0)` if not wanted.
+    """
+    _, ridge, rank, _, _ = basis
+    m = tables.shape[1]
+    R, R2, G, z = np.empty((m, m)), np.empty((m, m)), np.empty((m, m)), np.empty(m)
+    nothing = np.zeros(tables.shape[2])
+    for i in range(len(tables)):
+        r = rank[i]
+        cholesky(state.gram[i], r, ridge[i], R)
+        solve_lower(R, r, state.target[i] + state.lost[i], z)
+        if spread.shape[1] > 0:
+            cholesky(state.double_gram[i], r, ridge[i], R2)
+            tight_factor(R, R2, r, G)
+        posterior(R, r, z, tables[i], ridge[i], nothing, mean[i], variance[i], G, spread[i])
+
+
+@compiled
+def deviations(normals: Array, basis: Basis, state: DiscountArrays, drawn: Array) -> None:
+    """Draw weights around the posterior mean, of covariance lambda V^{-1}, for every learner.
+
+    Where the state keeps the variances of [Deng22] Theorem 2, of covariance
+    lambda V^{-1} (A2 + lambda I) V^{-1}.
+
+    Args:
+        normals: Standard normal draws, `(B, m)`.
+        basis: The learners' lambda and number of features.
+        state: What they keep.
+        drawn: Where the draws go, `(B, m)`.
+    """
+    _, ridge, rank, _, _ = basis
+    size = normals.shape[1]
+    R, R2, y, z = np.empty((size, size)), np.empty((size, size)), np.empty(size), np.empty(size)
+    for learner in range(len(normals)):
+        m, w = rank[learner], drawn[learner]
+        cholesky(state.gram[learner], m, ridge[learner], R)
+        z[:] = normals[learner]
+        if state.tight.shape[1] > 0:
+            cholesky(state.double_gram[learner], m, ridge[learner], R2)
+            y[:] = 0.0
+            for i in range(m):
+                for j in range(m - i):
+                    y[i + j] += R2[i, i + j] * z[i]
+            solve_lower(R, m, y, z)
+        for i in range(m - 1, -1, -1):
+            for j in range(i + 1, m):
+                z[i] -= R[i, j] * z[j]
+            z[i] /= R[i, i]
+        for i in range(size):
+            w[i] = math.sqrt(ridge[learner]) * z[i] if i < m else 0.0

@@ -13,9 +13,8 @@ from scipy.stats import qmc
 
 from wgp_agents.base import TIE
 from wgp_agents.gp import blas
-from wgp_agents.gp.arrays import DiscountArrays
 from wgp_agents.gp.basis import make_basis
-from wgp_agents.gp.choice import upper_confidence_bound
+from wgp_agents.gp.choice import sampled_scores, upper_confidence_bound
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import Extension, FeatureMap, Features, exact_features
 from wgp_gym.kernels import Array, Kernel
@@ -60,13 +59,16 @@ class Decisions(ABC):
         """
 
     @abstractmethod
-    def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
-        """Maximise mean + width * std, [Deng22] Algorithm 1 line 3.
+    def choose(
+        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+    ) -> NDArray[Any]:
+        """Maximise mean + width * std, or mean + width * phi^T w where weights are given.
 
         Args:
             memory: The learners' posteriors.
             width: beta of every learner, `(B,)`.
             uniform: The learners' randomness, which breaks ties.
+            weights: w, drawn around the posterior mean, `(B, m)`.
         """
 
     @abstractmethod
@@ -77,9 +79,16 @@ class Decisions(ABC):
     def posterior(self, memory: Memory, domain: Array) -> Predicted:
         """Return means, variances and the bound's variances on the domain `(n, d)`."""
 
-    def _best_points(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
+    def _best_points(
+        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None
+    ) -> NDArray[Any]:
         chosen = np.empty(len(width), np.int64)
-        upper_confidence_bound(memory.mean, memory.spread, width, uniform.draw(), chosen)
+        if weights is None:
+            upper_confidence_bound(memory.mean, memory.spread, width, uniform.draw(), chosen)
+            return chosen
+        scores = np.empty_like(memory.mean)
+        sampled_scores(memory.mean, self.basis.phi, weights, width, scores)
+        upper_confidence_bound(scores, np.zeros_like(scores), width, uniform.draw(), chosen)
         return chosen
 
 
@@ -102,9 +111,11 @@ class Arms(Decisions):
         """Return the features of arms `(B,)`; they leave out nothing to speak of."""
         return self._table.take(plays, axis=0), None
 
-    def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
+    def choose(
+        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+    ) -> NDArray[Any]:
         """Return the arms, `(B,)`."""
-        return self._best_points(memory, width, uniform)
+        return self._best_points(memory, width, uniform, weights)
 
     def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
         """Return these columns."""
@@ -164,36 +175,45 @@ class Box(Decisions):
                 left[i] = max(prior[0] - phi[0] @ phi[0], 0.0)
         return found, self.basis.ridge / (self.basis.ridge + left)
 
-    def choose(self, memory: Memory, width: Array, uniform: UniformStreams) -> NDArray[Any]:
+    def choose(
+        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+    ) -> NDArray[Any]:
         """Return the points, `(B, d)`, in single precision, as the environment plays them."""
-        start = self._best_points(memory, width, uniform)
+        start = self._best_points(memory, width, uniform, weights)
         with blas.single_thread():
-            found = [self._climb(i, memory, width[i], place) for i, place in enumerate(start)]
+            found = [
+                self._climb(i, memory, width[i], place, weights) for i, place in enumerate(start)
+            ]
         return np.stack(found)
 
     def _predictor(self, i: int, memory: Memory) -> Callable[[Array], Predicted]:
         """Return learner i's mean, variance and the bound's variance as functions of points."""
-        arrays = memory.arrays
-        assert isinstance(arrays, DiscountArrays)
-        predict, rank = blas.posterior_of(i, self.basis, arrays), int(self.basis.rank[i])
-        tight = bool(arrays.tight.size)
+        predict, rank = memory.predictor(i), int(self.basis.rank[i])
 
         def _predict(X: Array) -> Predicted:
             table, prior = self._extend(X, rank)
             phi = table.T
             residual = np.maximum(prior - np.einsum("ij,ij->j", phi, phi), 0.0)
-            mean, variance, smaller = predict(phi)
-            return mean, variance + residual, (smaller if tight else variance) + residual
+            mean, variance, spread = predict(phi)
+            return mean, variance + residual, spread + residual
 
         return _predict
 
-    def _climb(self, i: int, memory: Memory, width: float, start: int) -> Array:
-        """Return where learner i's bound is largest, as far as a climb from `start` finds it."""
-        predict = self._predictor(i, memory)
+    def _climb(
+        self, i: int, memory: Memory, width: float, start: int, weights: Array | None
+    ) -> Array:
+        """Return where learner i's score is largest, as far as a climb from `start` finds it."""
+        predict, rank = self._predictor(i, memory), int(self.basis.rank[i])
+
+        def _deviation(X: Array, spread: Array) -> Array:
+            if weights is None:
+                return np.sqrt(spread)
+            found: Array = self._extend(X, rank)[0] @ weights[i, :rank]
+            return found
 
         def _bounds(X: Array) -> Array:
             mean, _, spread = predict(X)
-            bound: Array = mean + width * np.sqrt(spread)
+            bound: Array = mean + width * _deviation(X, spread)
             return bound
 
         def _descent(x: Array) -> tuple[float, Array]:
@@ -201,7 +221,10 @@ class Box(Decisions):
             up, down = np.split(value[1:], 2)
             return -value[0], (down - up) / (2 * STEP)
 
-        tops = self._neighbourhood(memory.mean[i] + width * np.sqrt(memory.spread[i]), start)
+        known = np.sqrt(memory.spread[i])
+        if weights is not None:
+            known = weights[i] @ self.basis.phi
+        tops = self._neighbourhood(memory.mean[i] + width * known, start)
         values = _bounds(tops)
         first = tops[int(values.argmax()) if values.max() > values[0] + TIE else 0]
         box = [(0.0, 1.0)] * len(first)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
 from wgp_agents.gp.decisions import Decisions
-from wgp_agents.gp.state import GramState, Mask, Plays, unweighted_state
+from wgp_agents.gp.state import GramState, Mask, Plays, Predictor, unweighted_state
 from wgp_gym.kernels import Array
 
 __all__ = ["DiscountMemory", "Memory", "RestartMemory", "WindowMemory"]
@@ -69,6 +69,18 @@ class Memory(ABC):
         """
 
     @abstractmethod
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
+
+    @abstractmethod
+    def deviations(self, normals: Array) -> Array:
+        """Return weights of features drawn around the posterior mean, `(B, m)`.
+
+        Args:
+            normals: Standard normal draws, `(B, m)`.
+        """
+
+    @abstractmethod
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation of every learner in `active`.
 
@@ -92,6 +104,14 @@ class RestartMemory(Memory):
         self._state = unweighted_state(decisions)
         super().__init__(self._state.arrays, self._state.arrays.variance)
         self._period = np.full(len(self.gain), math.inf)
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        return self._state.predictor(i)
+
+    def deviations(self, normals: Array) -> Array:
+        """Return weights of features drawn around the posterior mean, `(B, m)`."""
+        return self._state.deviations(normals)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
@@ -125,6 +145,14 @@ class WindowMemory(Memory):
         self._seen = np.zeros(batch, np.int64)
         self._plays = np.zeros((batch, 1, *shape), np.float64 if shape else np.int64)
         self._rewards = np.zeros((batch, 1))
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        return self._state.predictor(i)
+
+    def deviations(self, normals: Array) -> Array:
+        """Return weights of features drawn around the posterior mean, `(B, m)`."""
+        return self._state.deviations(normals)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the window, in steps or infinity."""
@@ -186,6 +214,14 @@ class DiscountMemory(Memory):
         self._given = ratios is not None
         if ratios is not None:
             self.ratios = np.tile(ratios, (len(self.gain), 1))
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        return self._state.predictor(i)
+
+    def deviations(self, normals: Array) -> Array:
+        """Return weights of features drawn around the posterior mean, `(B, m)`."""
+        return self._state.deviations(normals)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the discount eta in (0, 1], if no ratios are given."""

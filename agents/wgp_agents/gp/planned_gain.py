@@ -1,4 +1,9 @@
-"""Information gains that are known before any play: greedy ones and upper bounds."""
+"""Information gains that are known before any play: greedy ones and upper bounds.
+
+References:
+    [AYPS11] Abbasi-Yadkori, Pal, Szepesvari. Improved Algorithms for Linear Stochastic Bandits.
+        NeurIPS 2011.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +21,16 @@ from wgp_gym.problem import BanditProblem
 
 __all__ = ["GAINS", "PlannedGains", "computed_gain"]
 
-GAINS = ("realised", "greedy", "bound")
+GAINS = ("realised", "greedy", "bound", "determinant")
 
 
 class PlannedGains:
     """The double-weighted gains of B learners after 0 ... T observations.
 
     Args:
-        kind: "greedy", a lower bound of the maximum over all plays; or "bound", an upper one.
+        kind: "greedy", a lower bound of the maximum over all plays; "bound", an upper one; or
+            "determinant", m / 2 log(1 + sum of w^2 / (lambda m)) with m features, an upper one
+            too: Lemma 10 of [AYPS11], where k(x, x) <= 1.
         basis: The features of the points.
         source: The kernel that they stand for, or the feature map in its place.
         problem: The problem at hand.
@@ -32,7 +39,7 @@ class PlannedGains:
     def __init__(
         self, kind: str, basis: Basis, source: Kernel | FeatureMap, problem: BanditProblem
     ) -> None:
-        self._basis, self._rows = basis, np.arange(len(basis.ridge))
+        self._kind, self._basis, self._rows = kind, basis, np.arange(len(basis.ridge))
         self._spectrum = mercer_spectrum(source, problem.domain) if kind == "bound" else None
         self._gains = np.zeros((len(basis.ridge), problem.horizon + 1))
 
@@ -44,7 +51,11 @@ class PlannedGains:
             ratios: The discounts of their memories, `(B, L)`: see `Memory`.
         """
         horizon, ridge = self._gains.shape[1] - 1, self._basis.ridge[mask]
-        if self._spectrum is not None:
+        if self._kind == "determinant":
+            m = self._basis.rank[mask][:, None]
+            sums = weight_sums(ratios[mask], horizon)
+            gains = 0.5 * m * np.log1p(sums / (ridge[:, None] * m))
+        elif self._spectrum is not None:
             sums = weight_sums(ratios[mask], horizon)
             gains = gain_bound(self._spectrum, sums, ridge[:, None]).value
         else:

@@ -18,13 +18,13 @@ from wgp_gym.fourier import (
     random_features,
     sup_error,
 )
-from wgp_gym.kernels import Array, Kernel, SquaredExponential
+from wgp_gym.kernels import Array, CentredLinear, Kernel, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import as_floats, check_choice, reject
 
 __all__ = ["feature_source"]
 
-FEATURES = ("exact", "quadrature", "random")
+FEATURES = ("exact", "quadrature", "random", "linear")
 QUADRATURE_ERROR = 1e-6  # of the SE kernel along one axis
 AXIS = np.linspace(0.0, 1.0, 101)[:, None]
 RANDOM_FREQUENCIES = 1_000  # two features each
@@ -38,7 +38,8 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
         features: "exact": the kernel itself; "quadrature": quadrature Fourier features of the
             degree that [Deng22] Corollary 5 asks for, with gamma of order (log T)^(d+1), and more
             for a short SE kernel: see `quadrature_degree`;
-            "random": 2,000 random Fourier features, always the same; or a feature map, a
+            "random": 2,000 random Fourier features, always the same; "linear": the features of
+            the problem's linear kernel, or x / sqrt(d) where it has another; or a feature map, a
             function from points `(n, d)` to features `(n, M)`.
         problem: The problem at hand.
         owner: The agent's name, for errors.
@@ -54,6 +55,8 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
         return quadrature_features(kernel, dim, quadrature_degree(problem, owner))
     if features == "random":
         return random_features(kernel, dim, RANDOM_FREQUENCIES, RANDOM_SEED)
+    if features == "linear":
+        return kernel if isinstance(kernel, Linear | CentredLinear) else Linear()
     return kernel
 
 

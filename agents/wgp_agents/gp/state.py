@@ -5,6 +5,7 @@ Notation as in `wgp_agents.gp.memory`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
 from wgp_agents.gp.decisions import Decisions
 from wgp_gym.kernels import Array
 
-__all__ = ["GramState", "Mask", "Plays", "RankOneState", "unweighted_state"]
+__all__ = ["GramState", "Mask", "Plays", "Predictor", "RankOneState", "unweighted_state"]
 
 Mask = NDArray[np.bool_]
 Plays = NDArray[Any]
+Predictor = Callable[[Array], tuple[Array, Array, Array]]
+"""From features `(m, q)` of one learner: means, variances, and the variances that the bound uses,
+`(q,)` each, without what the features leave out."""
 
 MANY_FEATURES = 64  # above it, BLAS per learner
 
@@ -56,6 +60,25 @@ class RankOneState:
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
         compiled.rank_one_update(sign, plays, rewards, active, self._basis, self.arrays)
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        m, ridge = int(self._basis.rank[i]), float(self._basis.ridge[i])
+        P = self.arrays.inverse[i, :m, :m].copy()
+        weights = P @ (self._basis.phi[:m] @ (self.arrays.sums[i] + self.arrays.lost[i]))
+
+        def _predict(phi: Array) -> tuple[Array, Array, Array]:
+            variance = ridge * np.einsum("ij,ij->j", phi, P @ phi)
+            return weights @ phi, variance, variance
+
+        return _predict
+
+    def deviations(self, normals: Array) -> Array:
+        """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
+        factors = np.linalg.cholesky(self.arrays.inverse)
+        drawn = np.sqrt(self._basis.ridge)[:, None] * np.einsum("bij,bj->bi", factors, normals)
+        used = np.arange(normals.shape[1]) < self._basis.rank[:, None]
+        return np.where(used, drawn, 0.0)
 
 
 class GramState:
@@ -115,6 +138,27 @@ class GramState:
         compiled.posteriors(active & self._few, basis, arrays)
         if self._any_many:
             blas.posteriors(active & self._many, basis, arrays)
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        predict, tight = blas.posterior_of(i, self._basis, self.arrays), self.arrays.tight.size
+
+        def _predict(phi: Array) -> tuple[Array, Array, Array]:
+            mean, variance, smaller = predict(phi)
+            return mean, variance, smaller if tight else variance
+
+        return _predict
+
+    def deviations(self, normals: Array) -> Array:
+        """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
+        drawn = np.zeros_like(normals)
+        if not self._any_many:
+            compiled.deviations(normals, self._basis, self.arrays, drawn)
+            return drawn
+        with blas.single_thread():
+            for i, row in enumerate(normals):
+                drawn[i] = blas.deviation_of(i, row, self._basis, self.arrays)
+        return drawn
 
 
 def unweighted_state(decisions: Decisions) -> RankOneState | GramState:

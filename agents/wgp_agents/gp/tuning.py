@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import reject
 
 __all__ = ["MAX_RATE", "Forgetting", "forgetting_rate", "gain_order", "memory_length"]
+
+RateForm = Callable[[BanditProblem, Array, Array], Array]
 
 # Deviation: theory's rate may exceed 1, where a discount cannot follow; it is cut at 1/2.
 MAX_RATE = 0.5
@@ -52,6 +55,11 @@ def forgetting_rate(horizon: int, gain: Array, variation_budget: Array) -> Array
     return np.minimum(rate, MAX_RATE)
 
 
+def corollary_rate(problem: BanditProblem, gain: Array, variation_budget: Array) -> Array:
+    """Return the rate of [Deng22] Corollary 5 on a problem: see `forgetting_rate`."""
+    return forgetting_rate(problem.horizon, gain, variation_budget)
+
+
 def memory_length(rate: Array, horizon: int) -> Array:
     """Return H = SW = ceil(1 / (1 - eta)); one that spans the horizon counts as infinite.
 
@@ -76,12 +84,14 @@ class Forgetting:
             without it; or B_T >= 0 as a number, scalar or `(B,)`.
         information_gain: gamma_T > 0, scalar or `(B,)`; "order": (log T)^(d+1); "computed":
             the unweighted gain of T greedy plays. Default "order".
+        rate_form: The formula of the rate 1 - eta: from the problem, gamma_T and B_T, `(B,)`.
     """
 
     parameter: str
     given: Any = None
     variation_budget: Any = "unknown"
     information_gain: Any = "order"
+    rate_form: RateForm = corollary_rate
 
     @property
     def gain_is_computed(self) -> bool:
@@ -136,4 +146,4 @@ class Forgetting:
         if isinstance(gain, str):  # "order": an agent has put a number in place of "computed"
             gain = gain_order(problem.horizon, problem.domain.shape[1])
         budget, gain = np.broadcast_to(budget, batch), np.broadcast_to(gain, batch)
-        return forgetting_rate(problem.horizon, gain.astype(float), budget.astype(float))
+        return self.rate_form(problem, gain.astype(float), budget.astype(float))

@@ -2,6 +2,7 @@
 
 References:
     [CG17] Chowdhury, Gopalan. On Kernelized Multi-armed Bandits. ICML 2017.
+    [CSZ19] Cheung, Simchi-Levi, Zhu. Learning to Optimize under Non-Stationarity. AISTATS 2019.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice
 
-__all__ = ["CONFIDENCE", "WidthForm", "chowdhury_width", "deng_width", "step_delta"]
+__all__ = [
+    "CONFIDENCE",
+    "WidthForm",
+    "cheung_width",
+    "chowdhury_width",
+    "deng_width",
+    "step_delta",
+    "thompson_width",
+]
 
 SMALLEST_DELTA = 5e-324  # or a share of the smallest delta would be 0
 CONFIDENCE = ("paper", "union", "anytime")
@@ -61,6 +70,36 @@ def chowdhury_width(
     """
     del regularization
     width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain + 1 - np.log(delta)))
+    return width
+
+
+def thompson_width(
+    norm_bound: Array, noise_scale: Array, regularization: Array, delta: Array, gain: Array
+) -> Array:
+    """Return v_t = B + R sqrt(2 (gain + 1 + log(2 / delta))), Algorithm 2 of [CG17].
+
+    It belongs to lambda = 1 + 2 / T. Arguments as in `deng_width`.
+    """
+    return chowdhury_width(norm_bound, noise_scale, regularization, delta / 2, gain)
+
+
+def cheung_width(
+    norm_bound: Array,
+    noise_scale: Array,
+    regularization: Array,
+    delta: Array,
+    gain: Array,
+    *,
+    dim: int,
+) -> Array:
+    """Return beta = B + R / sqrt(lambda) sqrt(2 gain + d log(1 / delta)), [CSZ19].
+
+    With the gain d / 2 log(1 + w / (lambda d)) and times sqrt(lambda) it is SW-LinUCB's.
+    Arguments as in `deng_width`; d is the dimension.
+    """
+    width: Array = norm_bound + noise_scale * np.sqrt(
+        (2 * gain - dim * np.log(delta)) / regularization
+    )
     return width
 
 

@@ -1,0 +1,97 @@
+"""Arms that are drawn anew at each step, as B learners' memories see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.gp import compiled
+from wgp_agents.gp.arrays import DiscountArrays
+from wgp_agents.gp.choice import upper_confidence_bound
+from wgp_agents.gp.decisions import Decisions, Predicted
+from wgp_agents.randomness import UniformStreams
+from wgp_gym.features import FeatureMap, Features
+from wgp_gym.kernels import Array, CentredLinear, Kernel, Linear
+from wgp_gym.validation import reject
+
+if TYPE_CHECKING:
+    from wgp_agents.gp.memory import Memory
+
+__all__ = ["Contexts"]
+
+
+class Contexts(Decisions):
+    """Arms that each learner is shown before it chooses, with features of finite number.
+
+    A play is the place of the arm: the next step has others at its index.
+
+    Args:
+        source: A linear kernel, or a feature map.
+        domain: Stand-ins for the arms, `(n, d)`.
+        regularization: lambda of every learner, `(B,)`.
+
+    Raises:
+        ValueError: If the kernel has no explicit features.
+    """
+
+    def __init__(self, source: Kernel | FeatureMap, domain: Array, regularization: Array) -> None:
+        if isinstance(source, Linear | CentredLinear):
+            self._map: FeatureMap = source.features
+        elif isinstance(source, Kernel):
+            rule = "'linear' or a feature map where the arms are drawn anew at each step"
+            reject("features", "Contexts", rule, source)
+        else:
+            self._map = source
+        self._stand_ins = np.broadcast_to(domain, (len(regularization), *domain.shape))
+        self.play_shape = (domain.shape[1],)
+        first = self._map(domain[:1])  # the memories keep the posterior of one stand-in
+        left, prior = np.ones(first.shape[1] + 1), np.sum(first**2, axis=1)
+        features = Features(first, left, prior, np.zeros(1, np.intp))
+        super().__init__(features, regularization, np.zeros_like(regularization))
+        self.show(None)
+
+    def show(self, arms: Array | None) -> None:
+        """Show the arms that the next choice is from, `(B, n, d)`; None shows the stand-ins."""
+        places = self._stand_ins if arms is None else arms
+        batch, n, dim = places.shape
+        table = self._map(places.reshape(-1, dim)).reshape(batch, n, -1)
+        self._tables = np.ascontiguousarray(table.transpose(0, 2, 1))
+
+    def embed(self, plays: NDArray[Any]) -> tuple[Array, None]:
+        """Return the features of places `(B, d)`."""
+        return self._map(plays), None
+
+    def choose(
+        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+    ) -> NDArray[Any]:
+        """Return the arms, `(B,)`."""
+        mean, _, spread = self._predict(memory)
+        if weights is not None:
+            mean = mean + width[:, None] * np.einsum("bm,bmn->bn", weights, self._tables)
+            spread = np.zeros_like(spread)
+        chosen = np.empty(len(width), np.int64)
+        upper_confidence_bound(mean, spread, width, uniform.draw(), chosen)
+        return chosen
+
+    def _predict(self, memory: Memory) -> Predicted:
+        """Return means, variances and the bound's variances of the arms shown, `(B, n)` each."""
+        arrays = memory.arrays
+        mean, variance, tight = np.empty((3, len(self._tables), self._tables.shape[2]))
+        if isinstance(arrays, DiscountArrays):
+            wanted = tight if memory.spread is not memory.variance else tight[:, :0]
+            compiled.context_posteriors(self._tables, self.basis, arrays, mean, variance, wanted)
+            return mean, variance, tight if wanted is tight else variance
+        for i, table in enumerate(self._tables):
+            mean[i], variance[i], tight[i] = memory.predictor(i)(table)
+        return mean, variance, tight
+
+    def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
+        """Return the features of these points."""
+        return self._map(domain[rows])
+
+    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+        """Return the posteriors of the arms that were last shown."""
+        del domain
+        return self._predict(memory)

@@ -1,0 +1,1 @@
+"""Linear bandits: rewards that are linear in the features of an arm."""

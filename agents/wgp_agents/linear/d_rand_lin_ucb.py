@@ -1,0 +1,51 @@
+"""D-RandLinUCB: D-LinUCB with a confidence width drawn anew at each step."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Unpack
+
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.choice import random_width
+from wgp_agents.gp.memory import DiscountMemory
+from wgp_agents.linear.defaults import linear_forgetting, linear_parameters
+
+__all__ = ["DRandLinUCB"]
+
+
+class DRandLinUCB(GPAgent):
+    """Discounted randomised LinUCB (Kim and Tewari 2020), coupled: one draw for all arms.
+
+    Plays argmax x^T theta + alpha |Z| beta |x| with Z standard normal; the rest is `DLinUCB`'s.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        scale: alpha > 0, a number or `(B,)`; 1 / 2.5 is that of the paper's experiments.
+        discount: gamma in (0, 1]. Default: 1 less one over the memory's length that `tuning`
+            names.
+        tuning: "original" or "corrected": see `linear_forgetting`.
+        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
+        **common: See `GPAgent`; unless given, `features` is "linear", `regularization` 1 and
+            `gain` "determinant".
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        scale: Any = 0.4,
+        discount: Any = None,
+        tuning: str = "corrected",
+        variation_budget: Any = "unknown",
+        **common: Unpack[GPParameters],
+    ) -> None:
+        forgetting = linear_forgetting(
+            "DRandLinUCB", "discount", discount, tuning, variation_budget
+        )
+        memory = partial(DiscountMemory, tight=True)
+        parameters = linear_parameters(common)
+        choice = random_width("DRandLinUCB", env, scale)
+        super().__init__(env, memory=memory, forgetting=forgetting, choice=choice, **parameters)

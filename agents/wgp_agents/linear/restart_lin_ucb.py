@@ -1,0 +1,46 @@
+"""Restarting LinUCB: forgets everything every H steps."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.memory import RestartMemory
+from wgp_agents.linear.defaults import linear_forgetting, linear_parameters
+
+__all__ = ["RestartLinUCB"]
+
+
+class RestartLinUCB(GPAgent):
+    """RestartUCB (Zhao, Zhang, Jiang and Zhou 2020): OFUL, started anew every H steps.
+
+    beta = sqrt(lambda) S + R sqrt(2 log(1 / delta) + d log(1 + t / (lambda d))), t counting the
+    plays since the last restart.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        restart_period: H >= 1, in steps, or infinity. Default: as `tuning` names with 1 + B_T in
+            the place of B_T, rounded up.
+        tuning: "original" or "corrected": see `linear_forgetting`.
+        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
+        **common: See `GPAgent`; unless given, `features` is "linear", `regularization` 1 and
+            `gain` "determinant".
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        restart_period: Any = None,
+        tuning: str = "corrected",
+        variation_budget: Any = "unknown",
+        **common: Unpack[GPParameters],
+    ) -> None:
+        forgetting = linear_forgetting(
+            "RestartLinUCB", "restart_period", restart_period, tuning, variation_budget, offset=1.0
+        )
+        parameters = linear_parameters(common)
+        super().__init__(env, memory=RestartMemory, forgetting=forgetting, **parameters)

@@ -1,0 +1,51 @@
+"""SW-LinUCB: linear, on the last w observations."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Unpack
+
+from wgp_agents.access import problem_reader
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.memory import WindowMemory
+from wgp_agents.gp.width import cheung_width
+from wgp_agents.linear.defaults import linear_forgetting, linear_parameters
+
+__all__ = ["SWLinUCB"]
+
+
+class SWLinUCB(GPAgent):
+    """Sliding-window LinUCB (Cheung, Simchi-Levi and Zhu 2019).
+
+    Plays argmax x^T theta + beta |x|_{V^{-1}} on the last w plays, with beta = sqrt(lambda) S +
+    R sqrt(d log(1 + w / (lambda d)) + d log(1 / delta)).
+    Deviation: the paper has (1 + w / lambda) there, the same without the last use of the means'
+    inequality; and w counts the plays that there are.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        window: w >= 1, in steps, or infinity. Default: as `tuning` names, rounded up.
+        tuning: "original" or "corrected": see `linear_forgetting`.
+        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
+        **common: See `GPAgent`; unless given, `features` is "linear", `regularization` 1 and
+            `gain` "determinant".
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        window: Any = None,
+        tuning: str = "corrected",
+        variation_budget: Any = "unknown",
+        **common: Unpack[GPParameters],
+    ) -> None:
+        forgetting = linear_forgetting("SWLinUCB", "window", window, tuning, variation_budget)
+        form = partial(cheung_width, dim=problem_reader(env)().domain.shape[1])
+        parameters = linear_parameters(common)
+        super().__init__(
+            env, memory=WindowMemory, forgetting=forgetting, width_form=form, **parameters
+        )

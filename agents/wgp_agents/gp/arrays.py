@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wgp_gym.kernels import Array
 
-__all__ = ["DiscountArrays", "RankOneArrays"]
+__all__ = ["DiscountArrays", "DriftArrays", "RankOneArrays"]
 
 
 class RankOneArrays(NamedTuple):
@@ -58,3 +58,36 @@ class DiscountArrays(NamedTuple):
     variance: Array
     gain: Array
     tight: Array
+
+
+class DriftArrays(NamedTuple):
+    """What is kept of B learners, each with up to J filters.
+
+    Attributes:
+        covariance: P, `(B, J, m, m)`, symmetric bit for bit.
+        weights: theta, `(B, J, m)`.
+        eps: The drift of each filter, `(B, J)`.
+        score: The innovations' log-likelihood up to a constant that is the same for all filters,
+            `(B, J)`.
+        gains: The information gain of each filter, `(B, J)`.
+        filters: How many filters each learner has, `(B,)`.
+        start: The filter that speaks while all score alike, `(B,)`.
+        chosen: The filter that speaks, `(B,)`.
+        age: Steps since the table of all arms was last computed anew, `(B,)`.
+        mean: Posterior means, `(B, n)`.
+        variance: Posterior variances, `(B, n)`.
+        gain: The information gain of the filter that speaks, `(B,)`.
+    """
+
+    covariance: Array
+    weights: Array
+    eps: Array
+    score: Array
+    gains: Array
+    filters: NDArray[np.int64]
+    start: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    age: NDArray[np.int64]
+    mean: Array
+    variance: Array
+    gain: Array

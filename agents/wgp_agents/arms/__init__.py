@@ -1,0 +1,1 @@
+"""K-armed bandits: arms that have nothing to do with each other."""

@@ -1,0 +1,122 @@
+"""The K-armed agent: statistics of each arm, and an index of each."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.arms.choice import argmax
+from wgp_agents.base import Agent, Mask
+from wgp_agents.randomness import UniformStreams
+from wgp_gym.kernels import Array
+from wgp_gym.validation import as_floats, reject
+
+__all__ = ["ArmsAgent", "IndexAgent"]
+
+RULE = "None or two finite numbers, the smaller first"
+
+
+class ArmsAgent(Agent):
+    """Plays one of K arms; what it learns of one tells it nothing of the others.
+
+    The literature has rewards in [0, 1]: they are shifted and scaled to it from their range.
+    Noise may carry them beyond; `scale` says how much larger than that of rewards in [0, 1]
+    their sub-Gaussian constant is.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        reward_range: The two numbers that expected rewards lie between. Default: the problem's
+            `reward_range`; where it has none, [-B, B].
+
+    Attributes:
+        num_arms: K.
+        noise: R / (high - low), `(B,)`: the sub-Gaussian constant of the noise in units of the
+            range.
+        scale: max(1, 2 R / (high - low)), `(B,)`: 1 where that constant is at most 1/2, that of
+            rewards in [0, 1].
+
+    Raises:
+        ValueError: If the task has no fixed arms, or the range is not of this kind.
+    """
+
+    def __init__(self, env: Any, *, reward_range: Any = None) -> None:
+        super().__init__(env)
+        owner = type(self).__name__
+        if self.problem.continuous or self.problem.contextual:
+            kind = "a box" if self.problem.continuous else "arms that are drawn anew at each step"
+            raise ValueError(f"{owner} plays a fixed number of arms. The task has {kind}.")
+        if reward_range is not None:
+            ends = as_floats("reward_range", reward_range, owner, RULE)
+            if ends.shape != (2,) or not (np.isfinite(ends).all() and ends[0] < ends[1]):
+                reject("reward_range", owner, RULE, reward_range)
+        self._given_range = reward_range
+        self.num_arms = len(self.problem.domain)
+        self.noise, self.scale = np.zeros(self.num_learners), np.ones(self.num_learners)
+        self._low, self._width = np.zeros(self.num_learners), np.ones(self.num_learners)
+
+    @abstractmethod
+    def _clear(self, mask: Mask) -> None:
+        """Make the learners in `mask` `(B,)` forget all."""
+
+    @abstractmethod
+    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+        """Take in one play of every learner in `active`; rewards are in units of the range."""
+
+    @abstractmethod
+    def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
+        """Return the arm that every learner plays, `(B,)`."""
+
+    def _restart(self, mask: Mask) -> None:
+        low, high = self._ends()
+        self._low[mask], self._width[mask] = low[mask], (high - low)[mask]
+        noise = np.broadcast_to(self.problem.noise_scale, self.num_learners)
+        self.noise[mask] = (noise / (high - low))[mask]
+        self.scale[mask] = np.maximum(1.0, 2 * self.noise[mask])
+        self._clear(mask)
+
+    def _ends(self) -> tuple[Array, Array]:
+        """Return the ends of the range of every learner, `(B,)` each.
+
+        Raises:
+            RuntimeError: If they rest on a norm bound that is not drawn yet.
+        """
+        given = self.problem.reward_range if self._given_range is None else self._given_range
+        if given is not None:
+            return np.full(self.num_learners, given[0]), np.full(self.num_learners, given[1])
+        bound = self.problem.norm_bound
+        if bound is None:
+            raise RuntimeError(
+                "The norm bound is drawn with the episode: reset the environment before the "
+                "agent, or give the agent a 'reward_range'."
+            )
+        top = np.broadcast_to(np.maximum(bound, math.ulp(1.0)), self.num_learners).astype(float)
+        return -top, top
+
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        return self._pick(uniform)
+
+    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        self._take(actions, (rewards - self._low) / self._width, active)
+
+
+class IndexAgent(ArmsAgent):
+    """Plays the arm of the largest index, ties broken uniformly.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        reward_range: See `ArmsAgent`.
+
+    Raises:
+        ValueError: See `ArmsAgent`.
+    """
+
+    @abstractmethod
+    def _index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`; infinity for one that must be played."""
+
+    def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
+        return argmax(self._index(uniform), uniform.draw())

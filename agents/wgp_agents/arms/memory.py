@@ -1,0 +1,101 @@
+"""What is kept of the plays of every arm: counts and sums of rewards, of all plays or fading.
+
+The last W plays are in `wgp_agents.arms.sliding`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.base import Mask
+from wgp_gym.kernels import Array
+
+__all__ = ["AllPlays", "ArmMemory", "DiscountedPlays"]
+
+FADED = 1e-100  # a count below is none: its digits would soon be lost to underflow
+
+
+class ArmMemory(ABC):
+    """Counts and sums of rewards of K arms, for B learners whose clocks run on their own.
+
+    Args:
+        batch: B.
+        num_arms: K.
+
+    Attributes:
+        counts: Plays of every arm, weighted where they fade, `(B, K)`.
+        sums: Rewards of every arm, weighted alike, `(B, K)`.
+        steps: Plays since the start, `(B,)`.
+    """
+
+    def __init__(self, batch: int, num_arms: int) -> None:
+        self.counts, self.sums = np.zeros((2, batch, num_arms))
+        self.steps = np.zeros(batch, np.int64)
+
+    def clear(self, mask: Mask) -> None:
+        """Forget all plays of the learners in `mask` `(B,)`."""
+        self.counts[mask] = self.sums[mask] = 0.0
+        self.steps[mask] = 0
+
+    @abstractmethod
+    def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+        """Take in one play of every learner in `active` `(B,)`.
+
+        Args:
+            arms: The arm played, `(B,)`.
+            rewards: What it paid, `(B,)`.
+            active: Who played.
+        """
+
+    def mean(self) -> Array:
+        """Return the (weighted) mean reward of every arm, `(B, K)`; 0 for one without plays."""
+        return np.divide(self.sums, self.counts, out=np.zeros_like(self.sums), where=self.played())
+
+    def played(self) -> Mask:
+        """Return which arms have a play that still counts, `(B, K)`."""
+        return self.counts > 0
+
+
+class AllPlays(ArmMemory):
+    """Every play counts alike, for ever.
+
+    Args:
+        batch: B.
+        num_arms: K.
+    """
+
+    def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+        """Take in one play of every learner in `active`."""
+        rows = np.flatnonzero(active)
+        self.counts[rows, arms[rows]] += 1.0
+        self.sums[rows, arms[rows]] += rewards[rows]
+        self.steps[rows] += 1
+
+
+class DiscountedPlays(ArmMemory):
+    """A play that is s steps old counts gamma^s: N = sum of gamma^{t - s} over an arm's plays.
+
+    Args:
+        batch: B.
+        num_arms: K.
+        discount: gamma in [0, 1], `(B,)`.
+    """
+
+    def __init__(self, batch: int, num_arms: int, discount: Array) -> None:
+        super().__init__(batch, num_arms)
+        self.discount = discount
+
+    def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+        """Let the learners in `active` forget a little, and take in one play of each."""
+        fading = np.where(active, self.discount, 1.0)[:, None]
+        self.counts *= fading
+        fading = fading * (self.counts >= FADED)
+        self.sums *= fading
+        self.counts *= fading > 0
+        rows = np.flatnonzero(active)
+        self.counts[rows, arms[rows]] += 1.0
+        self.sums[rows, arms[rows]] += rewards[rows]
+        self.steps[rows] += 1

@@ -1,0 +1,171 @@
+"""What the K-armed agents keep of their plays, and the variates that they draw."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from wgp_agents.arms.memory import AllPlays, ArmMemory, DiscountedPlays
+from wgp_agents.arms.posterior import ArmPosterior
+from wgp_agents.arms.sliding import WindowPlays
+from wgp_agents.arms.tuning import discount_of, window_of
+from wgp_agents.arms.variates import beta_variates, normal_variates
+from wgp_agents.randomness import UniformStreams
+from wgp_gym.kernels import Array
+
+ARMS = 4
+WINDOWS = np.array([1.0, 7.0, 40.0, 1000.0, math.inf])
+DISCOUNTS = np.array([0.0, 0.5, 0.9, 0.999, 1.0])
+BATCH = len(WINDOWS)
+MEMORIES: dict[str, ArmMemory] = {
+    "all": AllPlays(BATCH, ARMS),
+    "discounted": DiscountedPlays(BATCH, ARMS, DISCOUNTS),
+    "window": WindowPlays(BATCH, ARMS, WINDOWS),
+}
+Play = tuple[int, float]
+
+
+def weight(kind: str, learner: int, age: int) -> float:
+    """Return what a play counts that is `age` plays old."""
+    if kind == "discounted":
+        return float(DISCOUNTS[learner] ** age)
+    return float(kind == "all" or age < WINDOWS[learner])
+
+
+def naive(kind: str, learner: int, plays: list[Play]) -> tuple[Array, Array]:
+    """Return counts and sums of every arm over the whole history."""
+    last = len(plays) - 1
+    weighted = [(arm, weight(kind, learner, last - s), r) for s, (arm, r) in enumerate(plays)]
+    counts = [math.fsum(w for arm, w, _ in weighted if arm == k) for k in range(ARMS)]
+    sums = [math.fsum(w * r for arm, w, r in weighted if arm == k) for k in range(ARMS)]
+    return np.array(counts), np.array(sums)
+
+
+@pytest.mark.parametrize("kind", MEMORIES)
+def test_statistics_are_those_of_the_whole_history(kind: str) -> None:
+    memory, random = copy.deepcopy(MEMORIES[kind]), np.random.default_rng(1)
+    plays: list[list[Play]] = [[] for _ in range(BATCH)]
+    for step in range(300):
+        if step % 90 == 70:
+            fresh = random.random(BATCH) < 0.5
+            memory.clear(fresh)
+            plays = [[] if fresh[i] else plays[i] for i in range(BATCH)]
+        active = random.random(BATCH) < 0.8
+        arms, rewards = random.integers(0, ARMS, BATCH), random.normal(0.5, 1.0, BATCH)
+        memory.add(arms, rewards, active)
+        for i in np.flatnonzero(active):
+            plays[i].append((int(arms[i]), float(rewards[i])))
+        for learner in range(BATCH if step % 4 == 0 else 0):
+            counts, sums = naive(kind, learner, plays[learner])
+            played = counts >= 1e-100
+            np.testing.assert_allclose(memory.counts[learner], counts * played, rtol=1e-11)
+            np.testing.assert_allclose(memory.sums[learner], sums * played, rtol=1e-9, atol=1e-12)
+            mean = np.where(played, sums / np.where(played, counts, 1.0), 0.0)
+            np.testing.assert_allclose(memory.mean()[learner], mean, rtol=1e-9, atol=1e-9)
+            np.testing.assert_array_equal(memory.played()[learner], played)
+            assert memory.steps[learner] == len(plays[learner])
+
+
+def test_huge_rewards_leave_nothing_behind_in_a_window() -> None:
+    memory, random = WindowPlays(1, 1, np.array([10.0])), np.random.default_rng(0)
+    rewards = random.random(200)
+    rewards[[3, 25, 26, 97, 130]] = [1e30, -1e30, 1e200, 1e16, -1e30]
+    for t, reward in enumerate(rewards):
+        memory.add(np.zeros(1, np.int64), np.array([reward]), np.ones(1, bool))
+        inside = rewards[max(0, t - 9) : t + 1]
+        if np.abs(inside).max() <= 1:
+            assert memory.sums[0, 0] == pytest.approx(math.fsum(inside), rel=1e-14)
+
+
+def test_a_window_keeps_its_plays_and_no_more() -> None:
+    memory = WindowPlays(2, 3, np.array([150.0, 20.0]))
+    sizes = []
+    for t in range(1000):
+        memory.add(np.full(2, t % 3), np.ones(2), np.ones(2, bool))
+        sizes.append(len(pickle.dumps(memory)))
+    assert len(set(sizes[150:])) == 1
+    np.testing.assert_array_equal(memory.counts.sum(axis=1), [150, 20])
+    endless = WindowPlays(1, 3, np.array([1e15]))  # room for no more than it has seen
+    for _ in range(200):
+        endless.add(np.zeros(1, np.int64), np.ones(1), np.ones(1, bool))
+    assert len(pickle.dumps(endless)) < 10_000
+    np.testing.assert_array_equal(endless.counts, [[200, 0, 0]])
+
+
+def test_an_arm_that_has_faded_to_nothing_is_as_if_never_played() -> None:
+    memory = DiscountedPlays(1, 2, np.array([0.5]))
+    memory.add(np.zeros(1, np.int64), np.array([1e30]), np.ones(1, bool))
+    for age in range(1, 400):
+        memory.add(np.ones(1, np.int64), np.ones(1), np.ones(1, bool))
+        alive = 0.5**age >= 1e-100
+        assert memory.played()[0, 0] == alive
+        assert memory.mean()[0, 0] == pytest.approx(1e30 * alive)
+
+
+# 40,000 values; the 5e-5 quantile of the statistic lies at 0.0114. Seeds are fixed.
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 3), (2.5, 1), (7, 300), (1.001, 1e5)])
+def test_beta_variates_have_their_distribution(a: float, b: float) -> None:
+    streams, shape = UniformStreams(list(range(100))), (100, 4)
+    draws = [
+        beta_variates(streams, np.full(shape, 1.0 * a), np.full(shape, 1.0 * b)) for _ in range(100)
+    ]
+    assert stats.kstest(np.ravel(draws), stats.beta(a, b).cdf).statistic < 0.0114
+    between = np.corrcoef(np.reshape(draws, (-1, 4)).T) - np.eye(4)
+    assert np.abs(between).max() < 0.045  # 4.5 standard errors
+
+
+def test_normal_variates_have_their_distribution() -> None:
+    streams = UniformStreams(list(range(100)))
+    draws = [normal_variates(streams, 4) for _ in range(100)]
+    assert stats.kstest(np.ravel(draws), stats.norm.cdf).statistic < 0.0114
+    between = np.corrcoef(np.reshape(draws, (-1, 4)).T) - np.eye(4)
+    assert np.abs(between).max() < 0.045
+
+
+def test_variates_of_a_learner_do_not_depend_on_the_others() -> None:
+    shape = np.linspace(1.0, 9.0, 12).reshape(4, 3)
+    many, one = UniformStreams([5, 6, 7, 8]), UniformStreams([7])
+    for _ in range(20):
+        together = beta_variates(many, shape, shape[::-1].copy())
+        alone = beta_variates(one, shape[2:3], shape[1:2])
+        np.testing.assert_array_equal(together[2:3], alone)
+        np.testing.assert_array_equal(normal_variates(many, 3)[2:3], normal_variates(one, 3))
+
+
+@pytest.mark.parametrize("choices", [True, False])
+def test_a_trial_succeeds_with_the_probability_of_the_reward(choices: bool) -> None:
+    rewards = np.array([-2.0, 0.0, 0.25, 0.7, 1.0, 1e30])
+    batch, rounds = len(rewards), 4000
+    posterior, streams = ArmPosterior("test", "beta", batch), UniformStreams(list(range(batch)))
+    memory, successes = AllPlays(batch, 2), np.zeros(batch)
+    for _ in range(rounds):
+        if choices:  # without, one coin serves all plays
+            posterior.draw(memory, np.ones(batch), streams)
+        successes += posterior.outcomes(rewards, np.ones(batch, bool))
+    # Four standard errors are at most 0.032.
+    np.testing.assert_allclose(successes / rounds, np.clip(rewards, 0, 1), atol=0.032)
+    np.testing.assert_array_equal(successes[[0, 1, 4, 5]], np.array([0, 0, 1, 1]) * rounds)
+
+
+def test_the_coin_of_a_trial_is_drawn_by_every_learner() -> None:
+    batch = 4000
+    posterior, memory = ArmPosterior("test", "beta", batch), AllPlays(batch, 2)
+    posterior.draw(memory, np.ones(batch), UniformStreams(list(range(batch))))
+    first = posterior.outcomes(np.full(batch, 0.3), np.ones(batch, bool))
+    assert first.mean() == pytest.approx(0.3, abs=0.029)  # four standard errors
+
+
+def test_theory_tunes_the_memories() -> None:
+    # Garivier and Moulines: 1 - sqrt(4 / 10,000) / 4 and 2 sqrt(10,000 log(10,000) / 4).
+    discount = discount_of("test", None, [0, 4], 10_000, 2)
+    np.testing.assert_allclose(discount, [1.0, 0.995])
+    window = window_of("test", None, [0, 4], 10_000, 2, 3)
+    np.testing.assert_array_equal(window, [math.inf, 304])
+    assert window_of("test", None, 500, 500, 1, 10)[0] == 11  # never fewer than K + 1
+    assert window_of("test", None, 1, 20, 1, 3)[0] == 16
+    assert window_of("test", None, 1, 9, 1, 3)[0] == math.inf  # spans T

@@ -1,0 +1,98 @@
+"""The two-sided CUSUM test of a mean that its first samples give.
+
+References:
+    [Liu18] Liu, Lee, Shroff. A Change-Detection Based Framework for Piecewise-Stationary
+    Multi-Armed Bandit Problem. AAAI 2018.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.detectors.detector import Detector, Mask, per_stream
+from wgp_agents.gp.compiled import compiled
+from wgp_gym.kernels import Array
+
+__all__ = ["CUSUM"]
+
+
+class CUSUM(Detector):
+    """Two random walks that drift down while nothing changes: CUSUM of [Liu18].
+
+    With u the mean of the first M samples, each later sample y makes g+ = max(0, g+ + y - u -
+    epsilon) and g- = max(0, g- + u - y - epsilon); an alarm where one of them reaches h.
+
+    False alarms: for samples in [0, 1], or whose sub-Gaussian constant is at most 1/2, the
+    chance of one among n samples after the first M is at most 2 n exp(-4 epsilon h) +
+    2 exp(-M epsilon^2 / 2). Up to the second term, Hoeffding's, u is off by less than
+    epsilon / 2; then a walk's drift is below -epsilon / 2, exp(4 epsilon g) shrinks in
+    expectation, and each of the n places where it may have begun to rise reaches h with
+    probability at most exp(-4 epsilon h), on either side. If u is exact: 2 n exp(-8 epsilon h).
+
+    Delay: after a change of size D > epsilon + |u - mean|, samples in [0, 1] are seen through
+    after at most (h + 1) / (D - epsilon - |u - mean|) of them on average: Wald's identity.
+
+    Args:
+        shape: The shape of the streams.
+        samples: M >= 1, those that give the mean.
+        drift: epsilon > 0, half the smallest change that is worth an alarm.
+        threshold: h > 0.
+
+    Attributes:
+        drift, threshold: Of the streams' shape; they may be set anew where a stream restarts.
+
+    Raises:
+        ValueError: If a parameter is out of its range, or does not broadcast to `shape`.
+    """
+
+    def __init__(self, shape: tuple[int, ...], *, samples: Any, drift: Any, threshold: Any) -> None:
+        super().__init__(shape)
+        first = per_stream("CUSUM", "samples", samples, shape, 1, np.inf, whole=True)
+        self.drift = per_stream("CUSUM", "drift", drift, shape, 0, np.inf)
+        self.threshold = per_stream("CUSUM", "threshold", threshold, shape, 0, np.inf)
+        self._samples = np.minimum(first, np.iinfo(np.int32).max).astype(np.int64)
+        self._count = np.zeros(first.size, np.int64)
+        self._mean, self._up, self._down = np.zeros((3, first.size))
+
+    def restart(self, mask: Mask) -> None:
+        """Make the streams in `mask` forget all."""
+        chosen = mask.ravel()
+        self._count[chosen] = 0
+        for state in (self._mean, self._up, self._down):
+            state[chosen] = 0.0
+
+    def _test(self, values: Array, active: Mask) -> Mask:
+        alarms = np.zeros(len(values), bool)
+        parameters = self._samples.ravel(), self.drift.ravel(), self.threshold.ravel()
+        cusum(values, active, *parameters, self._count, self._mean, self._up, self._down, alarms)
+        return alarms
+
+
+@compiled
+def cusum(
+    values: Array,
+    active: Mask,
+    samples: NDArray[np.int64],
+    drift: Array,
+    threshold: Array,
+    count: NDArray[np.int64],
+    mean: Array,
+    up: Array,
+    down: Array,
+    alarms: Mask,
+) -> None:
+    """Move the walks of every active stream. See `CUSUM`."""
+    for i in range(len(values)):
+        if not active[i]:
+            continue
+        count[i] += 1
+        if count[i] <= samples[i]:
+            mean[i] += (values[i] - mean[i]) / count[i]
+            continue
+        step = values[i] - mean[i]
+        up[i] = max(0.0, up[i] + step - drift[i])
+        down[i] = max(0.0, down[i] - step - drift[i])
+        alarms[i] = max(up[i], down[i]) >= threshold[i]

@@ -1,0 +1,87 @@
+"""What every change detector does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_gym.kernels import Array
+from wgp_gym.validation import as_floats, reject
+
+__all__ = ["Detector", "Mask", "per_stream"]
+
+Mask = NDArray[np.bool_]
+
+
+class Detector(ABC):
+    """Tests streams of numbers for a change of their mean, each on its own.
+
+    An alarm changes nothing by itself: whoever asks decides which streams then `restart`.
+
+    Args:
+        shape: The shape of the streams, such as `(B, K)`.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+    @abstractmethod
+    def restart(self, mask: Mask) -> None:
+        """Make the streams in `mask`, of the streams' shape, forget all."""
+
+    @abstractmethod
+    def _test(self, values: Array, active: Mask) -> Mask:
+        """Take in one value of the active streams and test them; all arrays are `(S,)`."""
+
+    def update(self, values: Array, active: Mask) -> Mask:
+        """Take in one value of every active stream.
+
+        Args:
+            values: One for each stream, of the streams' shape; those not active do not count.
+            active: Which streams have a new value.
+
+        Returns:
+            Which of them have changed, of the streams' shape; False where not active.
+        """
+        flat = np.ascontiguousarray(values, float).ravel()
+        return self._test(flat, np.ascontiguousarray(active).ravel()).reshape(self.shape)
+
+
+def per_stream(
+    owner: str,
+    name: str,
+    value: Any,
+    shape: tuple[int, ...],
+    low: float,
+    high: float,
+    *,
+    whole: bool = False,
+) -> Array:
+    """Return a parameter of every stream, of their shape, from one that broadcasts to it.
+
+    Args:
+        owner: The detector whose parameter it is.
+        name: The parameter's name.
+        value: A number, or an array.
+        shape: The shape of the streams.
+        low: What it must be above; or, if it is whole, its smallest value.
+        high: Its largest value; infinity is not allowed itself.
+        whole: Whether it counts something.
+
+    Raises:
+        ValueError: If a number is out of range, or they do not broadcast.
+    """
+    end = f"{high:g}{']' if np.isfinite(high) else ')'}"
+    kind, left = ("whole numbers", "[") if whole else ("numbers", "(")
+    rule = f"{kind} in {left}{low:g}, {end} that broadcast to {shape}"
+    array = as_floats(name, value, owner, rule)
+    inside = np.isfinite(array) & ((array >= low) if whole else (array > low)) & (array <= high)
+    if not inside.all() or (whole and (array != np.floor(array)).any()):
+        reject(name, owner, rule, value)
+    try:
+        return np.broadcast_to(array, shape).copy()
+    except ValueError:
+        reject(name, owner, rule, value)

@@ -1,0 +1,111 @@
+"""CUSUM-UCB, M-UCB and GLR-UCB: their parameters, and the bounds of kl-UCB."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import rel_entr
+
+from wgp_agents.arms.cusum_ucb import CUSUMUCB
+from wgp_agents.arms.glr_ucb import GLRUCB
+from wgp_agents.arms.kl_index import kl_upper
+from wgp_agents.arms.m_ucb import MUCB
+from wgp_agents.randomness import UniformStreams
+from wgp_gym.kernels import Empirical, SquaredExponential
+from wgp_gym.problem import BanditProblem
+
+K, T = 4, 500
+AGENTS: list[Any] = [CUSUMUCB, MUCB, GLRUCB]
+
+
+def problem(noise: float = 0.5, horizon: int = T) -> BanditProblem:
+    given: dict[str, Any] = {"noise_scale": noise, "norm_bound": K**0.5, "variation_budget": 1.0}
+    domain = np.linspace(0, 1, K)[:, None]
+    return BanditProblem(Empirical(np.eye(K)), domain, horizon, **given, reward_range=(0.0, 1.0))
+
+
+def test_defaults_are_theirs() -> None:
+    cusum = CUSUMUCB(problem(), num_changes=2)
+    assert cusum.h[0] == pytest.approx(math.log(250))
+    assert cusum.alpha[0] == pytest.approx(math.sqrt(2 * math.log(250) / 500))
+    assert (cusum.M[0], CUSUMUCB(problem(horizon=10**5)).M[0]) == (41, 150)
+    long = problem(horizon=10**6)
+    roots = math.sqrt(math.log(2 * K * 10**12)) + math.sqrt(math.log(2 * 10**6))
+    m_ucb = MUCB(long, smallest_change=0.5)
+    assert 0 <= m_ucb.w[0] - 16 * roots**2 < 2
+    assert m_ucb.b[0] == pytest.approx(math.sqrt(m_ucb.w[0] * math.log(8e12) / 2))
+    delay = 2 * m_ucb.b[0] + 3 * math.sqrt(m_ucb.w[0])
+    assert m_ucb.gamma[0] == pytest.approx(math.sqrt(K * delay / 2e6))
+    assert (MUCB(problem()).w[0], MUCB(problem()).gamma[0]) == (126, 0.5)  # cut
+    glr = GLRUCB(problem())
+    assert glr.delta[0] == pytest.approx(500**-0.5)
+    assert glr.alpha[0] == pytest.approx(math.sqrt(K * math.log(500) / 500))
+
+
+def test_the_number_of_alarms_raises_the_share_of_forced_plays() -> None:
+    for exploration, period in (("constant", 20), ("rising", 10)):
+        agent = GLRUCB(problem(), exploration=exploration, alpha=0.2)
+        agent.reset(0)
+        agent._alarms[:] = 3  # the fourth episode: twice the rate
+        for step in range(45):
+            agent._steps[:] = step
+            forced = np.isinf(agent._index(UniformStreams([0]))[0])
+            turn = (step + 1) % period
+            wanted = np.arange(1, K + 1) == turn if 1 <= turn <= K else np.ones(K, bool)
+            np.testing.assert_array_equal(forced, wanted)
+
+
+def test_more_noise_widens_what_it_must() -> None:
+    usual, noisy_one = (make_all(noise) for noise in (0.5, 1.5))
+    assert noisy_one[0]._detector.threshold[0, 0] == 9 * usual[0]._detector.threshold[0, 0]
+    assert noisy_one[1]._detector.threshold[0, 0] == 3 * usual[1]._detector.threshold[0, 0]
+    assert usual[2]._bernoulli[0]
+    assert not noisy_one[2]._bernoulli[0]
+    assert noisy_one[2]._detector.sigma[0, 0] == 1.5
+
+
+def make_all(noise: float) -> list[Any]:
+    agents = [make(problem(noise=noise)) for make in AGENTS]
+    for agent in agents:
+        agent.reset(0)
+    return agents
+
+
+def test_kl_upper_is_the_root() -> None:
+    for mean in (0.0, 1e-9, 0.01, 0.3, 0.5, 0.99, 1 - 1e-12, 1.0):
+        for level in (0.0, 1e-9, 0.01, 0.5, 3.0, 50.0):
+            q = kl_upper(mean, level)
+            assert mean <= q <= 1
+            if mean < q < 1 - 1e-9:
+                kl = rel_entr(mean, q) + rel_entr(1 - mean, 1 - q)
+                assert kl == pytest.approx(level, rel=1e-6)
+            else:  # at an end
+                assert mean == 1 or level <= 1e-8 or q > 1 - 1e-8
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter", "value"),
+    [
+        (CUSUMUCB, "M", 0), (CUSUMUCB, "epsilon", 0), (CUSUMUCB, "h", 0), (CUSUMUCB, "alpha", 2),
+        (CUSUMUCB, "xi", 0), (CUSUMUCB, "num_changes", 0), (MUCB, "w", 7), (MUCB, "w", 1),
+        (MUCB, "b", 0), (MUCB, "gamma", 0), (MUCB, "smallest_change", 0),
+        (MUCB, "num_changes", [1, 2]), (GLRUCB, "rewards", "poisson"), (GLRUCB, "restart", "x"),
+        (GLRUCB, "delta", 0), (GLRUCB, "threshold", "x"), (GLRUCB, "alpha", 0),
+        (GLRUCB, "exploration", "x"), (GLRUCB, "c", -1), (GLRUCB, "sigma", 0),
+        (GLRUCB, "resolution", 0), (GLRUCB, "reward_range", (1, 0)),
+    ],
+)  # fmt: skip
+def test_errors(make: Any, parameter: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"The '{parameter}' parameter of (\w+) must be"):
+        make(problem(), **{parameter: value})
+
+
+@pytest.mark.parametrize("make", AGENTS)
+def test_a_box_has_no_arms(make: Any) -> None:
+    box = replace(problem(), kernel=SquaredExponential(0.2), continuous=True)
+    with pytest.raises(ValueError, match=r"plays a fixed number of arms\. The task has a box"):
+        make(box)

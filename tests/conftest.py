@@ -8,9 +8,9 @@ import gymnasium
 import pytest
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_agents.registry import AGENTS
+from wgp_agents.registry import AGENTS, ARMS, GP, LINEAR
 from wgp_gym.envs import BanditEnv, SyntheticTask
-from wgp_gym.kernels import Empirical
+from wgp_gym.kernels import CentredLinear, Empirical
 from wgp_gym.registration import ENVIRONMENTS
 
 Variant = tuple[str, dict[str, Any]]
@@ -28,6 +28,14 @@ SYNTHETIC_VARIANTS: list[dict[str, Any]] = [
     {"dim": 2, "points_per_dim": 6, "continuous": True},
 ]
 
+# More of a task than its id shows, by the id.
+OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "WGPBandit-LinearContextual-v0": [{"link": "logistic", "dim": 3, "num_arms": 4}],
+    "WGPBandit-ArmsAbrupt-v0": [{"reward": "gaussian"}],
+}
+
+LONG = 2000  # steps from which on a test that plays whole episodes takes shorter ones
+
 
 def bare(name: str, **parameters: Any) -> BanditEnv:
     env = gymnasium.make(name, **parameters).unwrapped
@@ -42,7 +50,14 @@ def variants() -> list[Variant]:
         found.append((entry.id, {}))
         if isinstance(bare(entry.id).task, SyntheticTask):
             found += [(entry.id, parameters) for parameters in SYNTHETIC_VARIANTS]
+        found += [(entry.id, parameters) for parameters in OTHER_VARIANTS.get(entry.id, [])]
     return found
+
+
+def shortened(name: str, parameters: dict[str, Any], horizon: int = 60) -> dict[str, Any]:
+    """Give a task of more than `LONG` steps fewer of them."""
+    long = bare(name, **parameters).problem.horizon > LONG
+    return parameters | ({"horizon": horizon} if long else {})
 
 
 def readable(variant: Variant) -> str:
@@ -72,18 +87,45 @@ def make_env() -> Callable[..., BanditEnv]:
 
 @functools.cache
 def fits(name: str, env_id: str) -> bool:
-    """Tell whether an agent can play a task: a given covariance has no Fourier features."""
+    """Tell whether an agent can play a task.
+
+    A given covariance and a linear kernel have no Fourier features; some agents ask for arms
+    that stay.
+    """
+    problem = bare(env_id).problem
     fourier = dict(AGENTS[name].preset).get("features") in ("quadrature", "random")
-    return not (fourier and isinstance(bare(env_id).problem.kernel, Empirical))
+    stay = AGENTS[name].family == ARMS or name in ("d-glm-ucb", "neural-greedy")
+    spectral = not isinstance(problem.kernel, Empirical | CentredLinear)
+    return (spectral or not fourier) and not (stay and problem.contextual)
+
+
+MET = {
+    GP: ("Abrupt", "Slow", "Stock", "LinearContextual"),
+    LINEAR: ("LinearAbrupt", "LinearContextual", "Abrupt"),
+    ARMS: ("ArmsAbrupt", "ArmsDrift", "Abrupt"),
+}
+EVERYWHERE = ("wgp-ucb", "random", "oracle")
+
+
+def meet(name: str, env_id: str) -> bool:
+    """Tell whether the tests of an agent on a task are worth their time.
+
+    All pairs would be some 400. Each task meets the agents of `EVERYWHERE`, each agent the tasks
+    of its family in `MET`.
+    """
+    short = env_id.removeprefix("WGPBandit-").removesuffix("-v0")
+    return name in EVERYWHERE or short in MET.get(AGENTS[name].family, (short,))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the pairs of an agent's `name` and an `env_id` that do not fit together."""
+    """Leave out the pairs of an agent's `name` and an `env_id` that need not, or cannot, meet."""
 
     def _kept(item: pytest.Item) -> bool:
         callspec = getattr(item, "callspec", None)
         params = {} if callspec is None else callspec.params
         name, env_id = params.get("name"), params.get("env_id")
-        return name not in AGENTS or env_id is None or fits(name, env_id)
+        if name not in AGENTS or env_id is None:
+            return True
+        return meet(name, env_id) and fits(name, env_id)
 
     items[:] = [item for item in items if _kept(item)]

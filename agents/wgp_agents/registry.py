@@ -9,7 +9,7 @@ from typing import Any
 from wgp_agents.base import Agent
 from wgp_gym.validation import check_choice
 
-__all__ = ["AGENTS", "AgentEntry", "agent_class", "make", "names"]
+__all__ = ["AGENTS", "FAMILIES", "AgentEntry", "agent_class", "make", "names"]
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,10 @@ class AgentEntry:
 
     Attributes:
         name: The name that `make` takes.
-        entry_point: Its class, as "module:Class".
+        entry_point: Its class, as "module:Class" within `wgp_agents`.
         title: How it is written in figures and tables.
         summary: One line that says what it is.
+        family: What it takes rewards for, one of `FAMILIES`.
         preset: Parameters that it takes unless others are given.
         extra: The extra of the package that it needs, or "".
         reference: Whether it reads the truth: a reference line, no competitor.
@@ -30,25 +31,109 @@ class AgentEntry:
     entry_point: str
     title: str
     summary: str
+    family: str
     preset: tuple[tuple[str, Any], ...] = ()
     extra: str = ""
     reference: bool = False
 
 
-_TABLE: tuple[tuple[Any, ...], ...] = (
-    ("wgp-ucb", "wgp_agents.wgp_ucb:WGPUCB", "WGP-UCB", "weights that favour recent data"),
-    (
+GP, LINEAR, ARMS, REST = FAMILIES = ("Gaussian process", "linear", "K-armed", "other")
+
+_TABLE: tuple[AgentEntry, ...] = (
+    AgentEntry("wgp-ucb", "wgp_ucb:WGPUCB", "WGP-UCB", "weights that favour recent data", GP),
+    AgentEntry(
         "qff-wgp-ucb",
-        "wgp_agents.wgp_ucb:WGPUCB",
+        "wgp_ucb:WGPUCB",
         "QFF-WGP-UCB",
         "WGP-UCB on quadrature Fourier features",
-        (("features", "quadrature"),),
+        GP,
+        preset=(("features", "quadrature"),),
     ),
-    ("igp-ucb", "wgp_agents.igp_ucb:IGPUCB", "IGP-UCB", "all data alike: the stationary learner"),
-    ("r-gp-ucb", "wgp_agents.r_gp_ucb:RGPUCB", "R-GP-UCB", "forgets everything every H steps"),
-    ("sw-gp-ucb", "wgp_agents.sw_gp_ucb:SWGPUCB", "SW-GP-UCB", "looks at the last W steps"),
+    AgentEntry(
+        "igp-ucb", "igp_ucb:IGPUCB", "IGP-UCB", "all data alike: the stationary learner", GP
+    ),
+    AgentEntry("r-gp-ucb", "r_gp_ucb:RGPUCB", "R-GP-UCB", "forgets everything every H steps", GP),
+    AgentEntry("sw-gp-ucb", "sw_gp_ucb:SWGPUCB", "SW-GP-UCB", "looks at the last W steps", GP),
+    AgentEntry("gp-ucb", "gp_ucb:GPUCB", "GP-UCB", "all data, a Bayesian width", GP),
+    AgentEntry("gp-ts", "gp_ts:GPTS", "GP-TS", "all data, Thompson sampling", GP),
+    AgentEntry("wgp-ts", "wgp_ts:WGPTS", "WGP-TS", "weights, Thompson sampling", GP),
+    AgentEntry(
+        "rand-wgp-ucb",
+        "rand_wgp_ucb:RandWGPUCB",
+        "RandWGP-UCB",
+        "weights, a width drawn anew at each step",
+        GP,
+    ),
+    AgentEntry(
+        "tv-gp-ucb", "tv_gp_ucb:TVGPUCB", "TV-GP-UCB", "models the drift as a random walk", GP
+    ),
+    AgentEntry(
+        "tv-r-gp-ucb",
+        "tv_r_gp_ucb:TVRGPUCB",
+        "TV-R-GP-UCB",
+        "GP-UCB restarted as the drift's rate asks",
+        GP,
+    ),
+    AgentEntry("lin-ucb", "linear.lin_ucb:LinUCB", "LinUCB", "all data alike", LINEAR),
+    AgentEntry(
+        "d-lin-ucb",
+        "linear.d_lin_ucb:DLinUCB",
+        "D-LinUCB",
+        "weights that favour recent data",
+        LINEAR,
+    ),
+    AgentEntry("sw-lin-ucb", "linear.sw_lin_ucb:SWLinUCB", "SW-LinUCB", "the last w steps", LINEAR),
+    AgentEntry(
+        "restart-lin-ucb",
+        "linear.restart_lin_ucb:RestartLinUCB",
+        "RestartUCB",
+        "forgets everything every H steps",
+        LINEAR,
+    ),
+    AgentEntry(
+        "d-rand-lin-ucb",
+        "linear.d_rand_lin_ucb:DRandLinUCB",
+        "D-RandLinUCB",
+        "weights, a width drawn anew at each step",
+        LINEAR,
+    ),
+    AgentEntry(
+        "d-lin-ts", "linear.d_lin_ts:DLinTS", "D-LinTS", "weights, Thompson sampling", LINEAR
+    ),
+    AgentEntry(
+        "d-glm-ucb",
+        "linear.d_glm_ucb:DGLMUCB",
+        "D-GLM-UCB",
+        "weights, rewards of logistic mean",
+        LINEAR,
+    ),
+    AgentEntry("ucb1", "arms.ucb1:UCB1", "UCB1", "all plays alike", ARMS),
+    AgentEntry(
+        "thompson", "arms.thompson:ThompsonSampling", "Thompson sampling", "draws from the posterior", ARMS
+    ),
+    AgentEntry("d-ucb", "arms.d_ucb:DUCB", "D-UCB", "plays that fade", ARMS),
+    AgentEntry("sw-ucb", "arms.sw_ucb:SWUCB", "SW-UCB", "the last tau steps", ARMS),
+    AgentEntry("d-ts", "arms.d_ts:DTS", "D-TS", "Thompson sampling on plays that fade", ARMS),
+    AgentEntry("exp3", "arms.exp3:Exp3", "Exp3", "exponential weights, for any rewards", ARMS),
+    AgentEntry(
+        "exp3-s", "arms.exp3_s:Exp3S", "Exp3.S", "exponential weights that are shared out", ARMS
+    ),
+    AgentEntry("rexp3", "arms.rexp3:Rexp3", "Rexp3", "Exp3 restarted in batches", ARMS),
+    AgentEntry(
+        "cusum-ucb", "arms.cusum_ucb:CUSUMUCB", "CUSUM-UCB", "UCB restarted by a CUSUM test", ARMS
+    ),
+    AgentEntry("m-ucb", "arms.m_ucb:MUCB", "M-UCB", "UCB restarted by a test of two windows", ARMS),
+    AgentEntry(
+        "glr-ucb",
+        "arms.glr_ucb:GLRUCB",
+        "GLR-UCB",
+        "UCB restarted by a likelihood-ratio test",
+        ARMS,
+    ),
     *(
-        (name, "wgp_agents.sb3:SB3Agent", title, "a trained policy", (("algo", name),), "rl")
+        AgentEntry(
+            name, "sb3:SB3Agent", title, "a trained policy", REST, (("algo", name),), extra="rl"
+        )
         for name, title in (
             ("ppo", "PPO"),
             ("a2c", "A2C"),
@@ -56,24 +141,40 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
             ("recurrent-ppo", "RecurrentPPO"),
         )
     ),
-    (
+    AgentEntry(
         "neural-greedy",
-        "wgp_agents.neural_greedy:NeuralGreedy",
+        "neural_greedy:NeuralGreedy",
         "neural greedy",
         "a network that starts untrained and learns within the episode",
+        REST,
     ),
-    ("random", "wgp_agents.baselines:Random", "random", "plays uniformly at random"),
-    (
+    AgentEntry("random", "baselines:Random", "random", "plays uniformly at random", REST),
+    AgentEntry(
         "oracle",
-        "wgp_agents.baselines:Oracle",
+        "baselines:Oracle",
         "oracle",
         "plays the true optimum: a reference",
-        (),
-        "",
-        True,
+        REST,
+        reference=True,
+    ),
+    AgentEntry(
+        "oracle-restart",
+        "oracle_restart:OracleRestart",
+        "oracle restart",
+        "IGP-UCB told when f changes: a reference",
+        GP,
+        reference=True,
+    ),
+    AgentEntry(
+        "oracle-discount",
+        "oracle_discount:OracleDiscount",
+        "oracle discount",
+        "WGP-UCB with the best eta in hindsight: a reference",
+        GP,
+        reference=True,
     ),
 )
-AGENTS: dict[str, AgentEntry] = {row[0]: AgentEntry(*row) for row in _TABLE}
+AGENTS: dict[str, AgentEntry] = {entry.name: entry for entry in _TABLE}
 
 
 def names() -> list[str]:
@@ -91,7 +192,7 @@ def agent_class(name: str) -> type[Agent]:
     entry = AGENTS[check_choice("name", name, "wgp_agents.make", AGENTS)]
     module, _, attribute = entry.entry_point.partition(":")
     try:
-        found: type[Agent] = getattr(importlib.import_module(module), attribute)
+        found: type[Agent] = getattr(importlib.import_module(f"wgp_agents.{module}"), attribute)
     except ModuleNotFoundError as error:
         if not entry.extra:
             raise

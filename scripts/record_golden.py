@@ -22,14 +22,25 @@ GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 SEED = 2022
 STEPS = 205  # past both changes of the abrupt task
 DIGITS = 9
+SHOWN = 16  # numbers of an observation that are recorded: of many arms, the first ones
+LONG, SHORT = 2000, 240  # a task of more than `LONG` steps is recorded with `SHORT` ones as well
+LOGISTIC = {"link": "logistic", "horizon": SHORT, "num_arms": 5}
 
 
 def cases() -> dict[str, tuple[str, dict[str, Any]]]:
-    """List what is recorded, by file name: every id made bare, and on the box where it can be."""
+    """List what is recorded, by file name.
+
+    Every id made bare, on the box where it can be, and shortened so that it changes meanwhile.
+    """
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for entry in ENVIRONMENTS:
         found[entry.id] = (entry.id, {})
-        if isinstance(make(entry.id, {}).task, SyntheticTask):
+        task = make(entry.id, {}).task
+        if task.horizon > LONG:
+            found[f"{entry.id}-short"] = (entry.id, {"horizon": SHORT})
+        if task.contextual:
+            found[f"{entry.id}-logistic"] = (entry.id, LOGISTIC)
+        if isinstance(task, SyntheticTask):
             found[f"{entry.id}-continuous"] = (entry.id, {"continuous": True})
     return found
 
@@ -55,10 +66,10 @@ def record(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     problem = env.problem
     first = {key: info[key] for key in ("optimal_reward", "optimal_action")}
     actions = [env.action_space.sample() for _ in range(STEPS)]
-    observations, rewards, regrets, variations = [observation], [], [], []
+    observations, rewards, regrets, variations = [observation[:SHOWN]], [], [], []
     for action in actions:
         observation, reward, _, _, info = env.step(action)
-        observations.append(observation)
+        observations.append(observation[:SHOWN])
         rewards.append(reward)
         regrets.append(info["regret"])
         variations.append(info["variation"])

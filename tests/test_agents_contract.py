@@ -23,7 +23,9 @@ from wgp_gym.registration import ENVIRONMENTS
 
 DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
 PROBLEM = BanditProblem(SquaredExponential(0.2), DOMAIN, 500, 0.1, 2.0, 3.0)
-LEARNERS = [name for name in wgp_agents.names() if name != "oracle"]  # need no environment
+LEARNERS = [
+    name for name in wgp_agents.names() if not AGENTS[name].reference
+]  # need no environment
 GAUSSIAN_PROCESSES = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
 FORGETFUL = {"wgp-ucb": "discount", "sw-gp-ucb": "window", "r-gp-ucb": "restart_period"}
 
@@ -197,7 +199,7 @@ def test_make_suggests_the_name_that_was_meant() -> None:
     with pytest.raises(ValueError, match=r"did you mean 'wgp-ucb'\?\)\. Got 'wgp_ucb'"):
         wgp_agents.make("wgp_ucb", PROBLEM)
     with pytest.raises(ValueError, match=r"wgp_agents\.make must be one of 'wgp-ucb', 'qff"):
-        wgp_agents.make("thompson", PROBLEM)
+        wgp_agents.make("an agent", PROBLEM)
 
 
 @every_agent

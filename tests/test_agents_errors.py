@@ -14,12 +14,14 @@ import pytest
 import wgp_agents
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.registry import agent_class
+from wgp_agents.registry import AGENTS, agent_class
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 
 DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
-LEARNERS = [name for name in wgp_agents.names() if name != "oracle"]
+LEARNERS = [
+    name for name in wgp_agents.names() if not AGENTS[name].reference
+]  # need no environment
 GAUSSIAN_PROCESSES = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
 
 every_agent = pytest.mark.parametrize("name", wgp_agents.names())

@@ -196,13 +196,13 @@ class Agent(ABC):
             streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
         dim = self.problem.domain.shape[1]
         rewards = finite(np.where(fresh, 0.0, rows[:, 2 + dim]))
+        shown = self._shown_arms(rows) if self.problem.contextual else None
         if fresh.any():
             self._begin(fresh)
         self._streams = streams
         if not fresh.all():
             self._learn(self._decode(rows[:, 2 : 2 + dim]), rewards, ~fresh)
-        if self.problem.contextual:
-            self.arms = self._shown_arms(rows)
+        self.arms = shown
         chosen = self._choose(streams)
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
 
@@ -224,9 +224,16 @@ class Agent(ABC):
         return rows
 
     def _shown_arms(self, rows: Array) -> Array:
-        """Return the arms that observations `(B, size)` show, `(B, n, d)`."""
+        """Return the arms that observations `(B, size)` show, `(B, n, d)`.
+
+        Raises:
+            ValueError: If one is not in [0, 1]^d.
+        """
         n, dim = self.problem.domain.shape
-        return rows[:, 3 + dim :].reshape(-1, n, dim)
+        arms = rows[:, 3 + dim :].reshape(-1, n, dim)
+        if not (arms.min() >= 0 and arms.max() <= 1):
+            raise ValueError(f"The arms shown must be in [0, 1]^{dim}. Got {arms!r} instead.")
+        return arms
 
     def _decode(self, places: Array) -> NDArray[Any]:
         """Return the actions that stand at `places` `(B, d)`, as an observation shows them."""

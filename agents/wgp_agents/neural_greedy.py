@@ -42,7 +42,7 @@ class NeuralGreedy(Agent):
         hidden: Units in each of the two hidden layers, at least 1.
 
     Raises:
-        ValueError: If a parameter is out of its range.
+        ValueError: If a parameter is out of its range, or arms are drawn anew at each step.
 
     Source: [Mnih15] Mnih and others. Human-level control through deep reinforcement learning.
     Nature 518, 2015, Algorithm 1.
@@ -63,6 +63,9 @@ class NeuralGreedy(Agent):
         hidden: int = 32,
     ) -> None:
         super().__init__(env)
+        if self.problem.contextual:
+            kind = "arms that are drawn anew at each step"
+            raise ValueError(f"NeuralGreedy plays arms that stay. The task has {kind}.")
         owner, batch = type(self).__name__, self.num_learners
         self.epsilon = per_learner(owner, "epsilon", epsilon, batch, 0, 1)
         self.warmup = check_int("warmup", warmup, owner, 0)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtri
 
 from wgp_gym.kernels import Array
 
 __all__ = ["UniformStreams"]
 
-HALF_STEP = 2.0**-54  # a uniform draw is a multiple of 2^-53, and may be 0
 AGENT = (1,)  # an environment with the same seed has another stream
 BLOCK = 256  # draws fetched at a time: one call per learner and block, not per step
 
@@ -38,9 +36,3 @@ class UniformStreams:
         row: Array = self._block[self._used].copy()
         self._used += 1
         return row
-
-    def normals(self, count: int) -> Array:
-        """Return the next `count` standard normal numbers of every stream, `(B, count)`."""
-        uniform = np.stack([self.draw() for _ in range(count)], axis=1)
-        drawn: Array = ndtri(uniform + HALF_STEP)
-        return drawn

@@ -109,7 +109,11 @@ _TABLE: tuple[AgentEntry, ...] = (
     ),
     AgentEntry("ucb1", "arms.ucb1:UCB1", "UCB1", "all plays alike", ARMS),
     AgentEntry(
-        "thompson", "arms.thompson:ThompsonSampling", "Thompson sampling", "draws from the posterior", ARMS
+        "thompson",
+        "arms.thompson:ThompsonSampling",
+        "Thompson sampling",
+        "draws from the posterior",
+        ARMS,
     ),
     AgentEntry("d-ucb", "arms.d_ucb:DUCB", "D-UCB", "plays that fade", ARMS),
     AgentEntry("sw-ucb", "arms.sw_ucb:SWUCB", "SW-UCB", "the last tau steps", ARMS),

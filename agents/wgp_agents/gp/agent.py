@@ -120,6 +120,8 @@ class GPAgent(Agent):
         self._steps = np.zeros(batch, np.int64)
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
         self.gain = check_choice("gain", gain, owner, GAINS)
+        if self.problem.contextual and gain in ("greedy", "bound"):
+            reject("gain", owner, "'realised' or 'determinant' where arms are drawn anew", gain)
         source = feature_source(features, self.problem, owner)
         space: type[Arms | Box | Contexts] = Box if self.problem.continuous else Arms
         if self.problem.contextual:
@@ -132,6 +134,9 @@ class GPAgent(Agent):
         self.forgetting = forgetting
         if forgetting is not None:
             forgetting.check(owner, batch)
+            if forgetting.gain_is_computed and self.problem.contextual:
+                rule = "'order' or a number where arms are drawn anew"
+                reject("information_gain", owner, rule, "computed")
             if forgetting.gain_is_computed:
                 gains = computed_gain(self._decisions.basis, self.problem.horizon)
                 self.forgetting = replace(forgetting, information_gain=gains)
@@ -151,6 +156,8 @@ class GPAgent(Agent):
             self.norm_bound[mask] = np.broadcast_to(bound, self.num_learners)[mask]
         self._memory.restart(mask, forgetting)
         self._steps[mask] = 0
+        if isinstance(self._decisions, Contexts) and self.arms is None:
+            self._decisions.show(None)
         if self._planned is not None:
             self._planned.restart(mask, self._memory.ratios)
 

@@ -21,6 +21,7 @@ from wgp_agents.base import TIE
 from wgp_agents.gp.compiled import compiled
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.variates import normal_variates
 from wgp_gym.kernels import Array
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def randomised(
     scale: float | Array = 1.0,
 ) -> NDArray[Any]:
     """Maximise mean + scale |Z| beta std, Z standard normal, one for all points: [KT20]."""
-    factor = scale * np.abs(uniform.normals(1)[:, 0])
+    factor = scale * np.abs(normal_variates(uniform, 1)[:, 0])
     return decisions.choose(memory, factor * width, uniform)
 
 
@@ -83,7 +84,7 @@ def thompson(
 
     On a box, what the features leave out of the kernel is left out of the draw.
     """
-    normals = uniform.normals(len(decisions.basis.phi))
+    normals = normal_variates(uniform, len(decisions.basis.phi))
     return decisions.choose(memory, width, uniform, memory.deviations(normals))
 
 

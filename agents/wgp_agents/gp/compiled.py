@@ -32,6 +32,7 @@ __all__ = [
     "context_posteriors",
     "deviations",
     "discount_update",
+    "inverse_deviations",
     "posteriors",
     "rank_one_update",
 ]
@@ -445,14 +446,43 @@ def context_posteriors(
 
 
 @compiled
-def deviations(normals: Array, basis: Basis, state: DiscountArrays, drawn: Array) -> None:
-    """Draw weights around the posterior mean, of covariance lambda V^{-1}, for every learner.
+def inverse_deviations(normals: Array, basis: Basis, inverse: Array, drawn: Array) -> None:
+    """Draw weights around the posterior mean, of covariance lambda P, for every learner.
+
+    Args:
+        normals: Standard normal draws, `(B, m)`.
+        basis: The learners' lambda and number of features.
+        inverse: P, `(B, m, m)`.
+        drawn: Where the draws go, `(B, m)`.
+    """
+    _, ridge, rank, _, _ = basis
+    R = np.empty(inverse.shape[1:])
+    for learner in range(len(normals)):
+        m, w = rank[learner], drawn[learner]
+        cholesky(inverse[learner], m, 0.0, R)
+        w[:] = 0.0
+        for i in range(m):
+            factor = math.sqrt(ridge[learner]) * normals[learner, i]
+            for j in range(m - i):
+                w[i + j] += R[i, i + j] * factor
+
+
+@compiled
+def deviations(
+    normals: Array,
+    active: NDArray[np.bool_],
+    basis: Basis,
+    state: DiscountArrays,
+    drawn: Array,
+) -> None:
+    """Draw weights around the posterior mean, of covariance lambda V^{-1}, of active learners.
 
     Where the state keeps the variances of [Deng22] Theorem 2, of covariance
     lambda V^{-1} (A2 + lambda I) V^{-1}.
 
     Args:
         normals: Standard normal draws, `(B, m)`.
+        active: Who draws, `(B,)`.
         basis: The learners' lambda and number of features.
         state: What they keep.
         drawn: Where the draws go, `(B, m)`.
@@ -461,6 +491,8 @@ def deviations(normals: Array, basis: Basis, state: DiscountArrays, drawn: Array
     size = normals.shape[1]
     R, R2, y, z = np.empty((size, size)), np.empty((size, size)), np.empty(size), np.empty(size)
     for learner in range(len(normals)):
+        if not active[learner]:
+            continue
         m, w = rank[learner], drawn[learner]
         cholesky(state.gram[learner], m, ridge[learner], R)
         z[:] = normals[learner]

@@ -75,10 +75,9 @@ class RankOneState:
 
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
-        factors = np.linalg.cholesky(self.arrays.inverse)
-        drawn = np.sqrt(self._basis.ridge)[:, None] * np.einsum("bij,bj->bi", factors, normals)
-        used = np.arange(normals.shape[1]) < self._basis.rank[:, None]
-        return np.where(used, drawn, 0.0)
+        drawn = np.empty_like(normals)
+        compiled.inverse_deviations(normals, self._basis, self.arrays.inverse, drawn)
+        return drawn
 
 
 class GramState:
@@ -152,12 +151,11 @@ class GramState:
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         drawn = np.zeros_like(normals)
-        if not self._any_many:
-            compiled.deviations(normals, self._basis, self.arrays, drawn)
-            return drawn
-        with blas.single_thread():
-            for i, row in enumerate(normals):
-                drawn[i] = blas.deviation_of(i, row, self._basis, self.arrays)
+        compiled.deviations(normals, self._few, self._basis, self.arrays, drawn)
+        if self._any_many:
+            with blas.single_thread():
+                for i in np.flatnonzero(self._many).tolist():
+                    drawn[i] = blas.deviation_of(i, normals[i], self._basis, self.arrays)
         return drawn
 
 

@@ -1,4 +1,4 @@
-"""Random variates for every learner and arm, from one uniform draw of each learner.
+"""Random variates for every learner, from one uniform draw of each.
 
 All streams move together, while how many numbers a variate takes may be a matter of chance: so
 the draw is the seed of a SplitMix64 sequence [SLF14], from which a learner takes what it needs.
@@ -27,18 +27,20 @@ Seeds = NDArray[np.uint64]
 
 STEP = np.uint64(0x9E3779B97F4A7C15)  # the constants of SplitMix64
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S27, S30, S31, S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
+S12, S27, S30, S31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
-def normal_variates(uniform: UniformStreams, num_arms: int) -> Array:
-    """Return standard normal variates, `(B, K)`; one draw for each learner.
+def normal_variates(uniform: UniformStreams, count: int) -> Array:
+    """Return standard normal variates, `(B, count)`; one draw for each learner.
+
+    The first ones do not depend on how many there are.
 
     Args:
         uniform: The learners' streams.
-        num_arms: K.
+        count: How many of each learner.
     """
     seeds = seeds_of(uniform)
-    draws = np.empty((len(seeds), num_arms))
+    draws = np.empty((len(seeds), count))
     fill_uniform(seeds, draws)
     variates: Array = ndtri(draws)
     return variates
@@ -75,8 +77,8 @@ def mixed(state: np.uint64) -> np.uint64:
 
 @compiled
 def fraction(state: np.uint64) -> float:
-    """Return a uniform number from (0, 1) for a state."""
-    return (float(mixed(state) >> S11) + 0.5) * 2.0**-53
+    """Return a uniform number from (0, 1) for a state; 52 bits, or the largest would round to 1."""
+    return (float(mixed(state) >> S12) + 0.5) * 2.0**-52
 
 
 @compiled

@@ -8,12 +8,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import shortened
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from numpy.typing import NDArray
 
 from wgp_gym.envs import BanditEnv
+from wgp_gym.kernels import CentredLinear
 
 Variant = tuple[str, dict[str, Any]]
 Make = Callable[..., BanditEnv]
@@ -31,12 +33,39 @@ INFO_TYPES = {
 }
 
 
-def place(env: BanditEnv, action: Any) -> NDArray[np.float64]:
-    """Return where an action stands in [0, 1]^d: a point of the box, or of a square grid."""
+ARMS = {"Stock": 29, "Table": 16, "Parking": 16, "Linear": 50, "Arms": 10}
+
+
+def kind(name: str) -> str:
+    """Return which of `ARMS` an id is of, or the last part of its name."""
+    word = name.split("-")[1]
+    return next((kind for kind in ARMS if word.startswith(kind)), word)
+
+
+def dimension(name: str, parameters: dict[str, Any]) -> int:
+    default = 2 if kind(name) == "Linear" else 1
+    return int(parameters.get("dim", default))
+
+
+def number_of_arms(name: str, parameters: dict[str, Any]) -> int:
+    grid = int(parameters.get("points_per_dim", 100)) ** dimension(name, parameters)
+    return int(parameters.get("num_arms", ARMS.get(kind(name), grid)))
+
+
+def place(env: BanditEnv, action: Any, shown: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return where an action stands in [0, 1]^d: a point of the box, or of a square grid.
+
+    Arms that are drawn anew stand where the observation before showed them, `shown` `(n d,)`;
+    linear arms that stay stand where the problem says.
+    """
     if isinstance(env.action_space, spaces.Box):
         return np.asarray(action, float)
     assert isinstance(env.action_space, spaces.Discrete)
-    arms, dim = int(env.action_space.n), env.observation_space.shape[0] - 3  # type: ignore[index]
+    arms, dim = int(env.action_space.n), env.problem.domain.shape[1]
+    if env.problem.contextual:
+        return np.asarray(shown.reshape(arms, dim)[action], float)
+    if isinstance(env.problem.kernel, CentredLinear):
+        return np.asarray(env.problem.domain[action], float)
     side = round(arms ** (1 / dim))
     lattice: NDArray[np.float64] = np.array(np.unravel_index(int(action), (side,) * dim), float)
     lattice /= side - 1
@@ -77,40 +106,40 @@ def test_stable_baselines3_checker(variant: Variant) -> None:
 def test_spaces(variant: Variant, make_env: Make) -> None:
     name, parameters = variant
     env = make_env(name, **parameters)
-    dim = parameters.get("dim", 1)
-    arms = {"Stock": 29, "Table": 16, "Parking": 16}.get(
-        name.split("-")[1], parameters.get("points_per_dim", 100) ** dim
-    )
+    dim, arms = dimension(name, parameters), number_of_arms(name, parameters)
     expected: spaces.Space[Any] = spaces.Discrete(arms)
     if parameters.get("continuous"):
         expected = spaces.Box(0.0, 1.0, (dim,), np.float32)
     assert env.action_space == expected
-    low, high = [0.0] * (2 + dim) + [-1e12], [1.0] * (2 + dim) + [1e12]
+    appended = arms * dim if env.problem.contextual else 0
+    low = [0.0] * (2 + dim) + [-1e12] + [0.0] * appended
+    high = [1.0] * (2 + dim) + [1e12] + [1.0] * appended
     observed = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
     assert env.observation_space == observed
 
 
 def test_a_whole_episode(variant: Variant, make_env: Make) -> None:
     name, parameters = variant
-    env = make_env(name, **parameters)
+    env = make_env(name, **shortened(name, parameters))
     env.action_space.seed(1)
+    size = 3 + env.problem.domain.shape[1]  # without arms that are drawn anew
     horizon = env.problem.horizon
     observation, info = env.reset(seed=3)
     assert env.observation_space.contains(observation)
-    assert not observation.any()
+    assert not observation[:size].any()
     check_info(info, env)
     zero = {key: info[key] for key in info if not key.startswith("optimal")}
     assert not any(zero.values())
     assert info["optimal_reward"] >= env.expected_rewards().max() - 1e-12
     total, spent = 0.0, 0.0
     for t in range(1, horizon + 1):
-        action = env.action_space.sample()
+        action, shown = env.action_space.sample(), observation[size:]
         observation, reward, terminated, truncated, info = env.step(action)
         assert type(reward) is float
         assert reward == float(np.float32(reward))
         assert (terminated, truncated) == (False, t == horizon)
-        expected = [t / horizon, 1.0, *place(env, action), reward]
-        np.testing.assert_array_equal(observation, np.array(expected, np.float32))
+        expected = [t / horizon, 1.0, *place(env, action, shown), reward]
+        np.testing.assert_array_equal(observation[:size], np.array(expected, np.float32))
         assert env.observation_space.contains(observation)
         check_info(info, env)
         total += info["regret"]
@@ -118,6 +147,8 @@ def test_a_whole_episode(variant: Variant, make_env: Make) -> None:
         assert info["cumulative_regret"] == pytest.approx(total, rel=1e-12)
         assert info["changed"] == (info["variation"] > spent)
         spent = info["variation"]
+        if t == horizon:
+            np.testing.assert_array_equal(observation[size:], shown)  # the last arms again
     assert info["variation"] == env.problem.variation_budget
 
 
@@ -137,7 +168,9 @@ def test_a_step_without_reset(variant: Variant, make_env: Make, episodes: int) -
     assert env.step(action)[4]["t"] == 1
 
 
-@pytest.mark.parametrize("method", ["expected_rewards", "optimal_action", "render"])
+@pytest.mark.parametrize(
+    "method", ["expected_rewards", "optimal_action", "render", "function_changes", "rewound"]
+)
 def test_the_truth_before_reset(make_env: Make, method: str) -> None:
     env = make_env("WGPBandit-Abrupt-v0", render_mode="ansi")
     with pytest.raises(ResetNeeded, match="reset"):
@@ -150,7 +183,10 @@ def test_problem_before_reset(variant: Variant, make_env: Make) -> None:
     task = env.problem
     assert (task.norm_bound, task.variation_budget) == (None, None)
     env.reset(seed=0)
-    assert (task.horizon, task.noise_scale) == (env.problem.horizon, 0.1)
+    binary = task.reward_range == (0, 1) and parameters.get("reward") != "gaussian"
+    usual = 1.0 if kind(name) == "Linear" else 0.1
+    assert task.horizon == env.problem.horizon
+    assert task.noise_scale == env.problem.noise_scale == (0.5 if binary else usual)
     assert type(env.problem.norm_bound) is float
     assert type(env.problem.variation_budget) is float
 
@@ -199,6 +235,7 @@ def test_nothing_is_shared_with_the_caller(variant: Variant, make_env: Make) -> 
     twin.reset(seed=2)
     for _ in range(4):
         action = env.action_space.sample()
+        assert env.function_changes() == twin.function_changes()
         observation, reward, _, _, info = env.step(np.array(action))
         expected, expected_reward, _, _, expected_info = twin.step(action)
         np.testing.assert_array_equal(observation, expected)

@@ -21,6 +21,7 @@ Make = Callable[..., BanditEnv]
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("WGPBandit-*.json"))
+SHOWN = 16  # numbers of an observation that are recorded
 TOLERANCE = 1e-6  # rewards have single precision; other machines may round otherwise
 
 
@@ -48,7 +49,7 @@ def test_trajectory(make_env: Make, path: Path) -> None:
     check_optimum(info, golden["first_optimum"])
     close(env.problem.norm_bound, golden["norm_bound"])
     close(env.problem.variation_budget, golden["variation_budget"])
-    close(observation, golden["observations"][0])
+    close(observation[:SHOWN], golden["observations"][0])
     recorded = [golden[key] for key in ("rewards", "regrets", "variations")]
     assert len(golden["actions"]) == len(recorded[0]) > 200
     for action, numbers, seen in zip(
@@ -59,7 +60,7 @@ def test_trajectory(make_env: Make, path: Path) -> None:
     ):
         observation, reward, _, _, info = env.step(action)
         close([reward, info["regret"], info["variation"]], numbers)
-        close(observation, seen)
+        close(observation[:SHOWN], seen)
     check_optimum(env.reset()[1], golden["next_optimum"])
 
 

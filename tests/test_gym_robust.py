@@ -119,7 +119,7 @@ def test_every_form_of_an_arm_gives_the_same(
 ) -> None:
     env, twin = make_env(environment_id), make_env(environment_id)
     np.testing.assert_equal(env.reset(seed=SEED), twin.reset(seed=SEED))
-    for arm in (3, 0, 15):
+    for arm in (3, 0, 9):
         found, expected = env.step(form(arm)), twin.step(arm)
         np.testing.assert_equal(found, expected)
         assert found[0].shape == expected[0].shape
@@ -133,7 +133,7 @@ def test_every_form_of_the_arms_of_a_batch_gives_the_same(environment_id: str, f
     env, twin = make_vector(environment_id, 2), make_vector(environment_id, 2)
     env.reset(seed=SEED)
     twin.reset(seed=SEED)
-    for arms in ([3, 0], [15, 7]):
+    for arms in ([3, 0], [9, 7]):
         given = form(arms) if form in (list, tuple) else np.array(arms, form)
         np.testing.assert_equal(env.step(given), twin.step(np.array(arms)))
 
@@ -211,6 +211,11 @@ def test_refused_arms_of_a_batch_change_nothing(environment_id: str) -> None:
         np.testing.assert_equal(env.step(action), twin.step(action))
 
 
+def drawn_numbers(steps: list[Step]) -> list[tuple[float, float]]:
+    """Return rewards and optima: where rewards are 0 or 1, they alone may well be the same."""
+    return [(step[1], step[4]["optimal_reward"]) for step in steps]
+
+
 def test_reset_without_a_seed_never_seeds_anew(variant: Variant, make_env: Make) -> None:
     name, parameters = variant
     env = make_env(name, horizon=HORIZON, **parameters)
@@ -221,7 +226,7 @@ def test_reset_without_a_seed_never_seeds_anew(variant: Variant, make_env: Make)
         env.reset(seed=None)
         assert env.np_random is generator
         assert env.np_random_seed == SEED
-        begun.append([step[1] for step in play(env, 2)])
+        begun.append(drawn_numbers(play(env, 2)))
     assert all(one != other for one, other in itertools.combinations(begun, 2))
 
 
@@ -241,7 +246,7 @@ def test_the_second_episode_knows_the_first_seed_only(
     second = [env.reset(), *play(env, HORIZON)]
     np.testing.assert_equal(second, [twin.reset(), *play(twin, HORIZON)])
     other.reset()
-    assert [step[1] for step in play(other, HORIZON)] != [step[1] for step in second[1:]]
+    assert drawn_numbers(play(other, HORIZON)) != drawn_numbers(second[1:])
 
 
 @pytest.mark.parametrize("played", [0, 1, HORIZON])

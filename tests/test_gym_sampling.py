@@ -112,7 +112,8 @@ def test_noise_has_a_stream_of_its_own(
     make_env: Make, environment_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not move with what else is drawn, nor repeat it."""
-    env = make_env(environment_id)
+    gaussian = {"reward": "gaussian"} if "Arms" in environment_id else {}
+    env = make_env(environment_id, noise_std=0.1, **gaussian)
     noise = first_noise(make_env("WGPBandit-Abrupt-v0", num_terms=3))
     assert first_noise(env) == pytest.approx(noise, abs=1e-6)
     draw, given = env.task.draw, []

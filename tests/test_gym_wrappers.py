@@ -58,16 +58,17 @@ def test_record_episode_statistics(environment_id: str, make_env: Make) -> None:
     env = wrappers.RecordEpisodeStatistics(make_env(environment_id, horizon=HORIZON))
     twin = make_env(environment_id, horizon=HORIZON)
     actions = actions_for(env, HORIZON)
-    totals = []
+    totals, optima = [], []
     for seed in (SEED, None):
         found, expected = episode(env, actions, seed), episode(twin, actions, seed)
         statistics = found[-1][4].pop("episode")
         np.testing.assert_equal(found, expected)  # no other step has an "episode"
         totals.append(sum(step[1] for step in expected[1:]))
+        optima.append(expected[0][1]["optimal_reward"])
         assert (statistics["r"], statistics["l"]) == (totals[-1], HORIZON)
     assert list(env.return_queue) == totals
     assert list(env.length_queue) == [HORIZON, HORIZON]
-    assert totals[0] != totals[1]
+    assert (totals[0], optima[0]) != (totals[1], optima[1])
 
 
 @pytest.mark.parametrize("limit", [4, HORIZON, HORIZON + 5])

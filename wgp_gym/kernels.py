@@ -192,7 +192,8 @@ class Linear(FeatureKernel):
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
-        return products(X, Y) / X.shape[-1]
+        value: Array = products(X, Y) / X.shape[-1]
+        return value
 
     def diagonal(self, X: Array) -> Array:
         """Return k(x, x), `(..., n)`."""

@@ -13,15 +13,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.kernels import Array
 from wgp_gym.rkhs import Functions
-from wgp_gym.validation import reject
+from wgp_gym.validation import check_int, reject
 
-__all__ = ["Path", "jumps", "straight_lines", "table"]
+__all__ = [
+    "Path",
+    "change_steps",
+    "jumps",
+    "no_change_steps",
+    "stepwise",
+    "straight_lines",
+    "table",
+]
 
 Indices = NDArray[np.intp]
 
@@ -50,7 +59,7 @@ class Path:
     @cached_property
     def rests(self) -> bool:
         """Whether every position is a knot, and every step goes from one to the next."""
-        return not self.weight.any()
+        return not self.weight.any() and bool((np.diff(self.left) == 1).all())
 
     def along(self, functions: Functions) -> Functions:
         """Return the functions at every position, U of them."""
@@ -146,7 +155,47 @@ def straight_lines(horizon: int, num_knots: int = 3) -> Path:
     return Path(left, position - left, np.arange(horizon), num_knots)
 
 
-def table(horizon: int) -> Path:
-    """Return the path that stands on knot t at step t."""
-    steps = np.arange(horizon)
-    return Path(steps, np.zeros(horizon), steps, horizon)
+def table(horizon: int, moves: int | None = None) -> Path:
+    """Return the path that stands on knot t at step t, and after some moves rests.
+
+    Args:
+        horizon: The number of steps T.
+        moves: The moves from knot to knot, at most T - 1; default: one before every step.
+    """
+    knots = np.arange(horizon if moves is None else moves + 1)
+    return Path(knots, np.zeros(len(knots)), np.minimum(np.arange(horizon), knots[-1]), len(knots))
+
+
+def stepwise(path: Path) -> Path:
+    """Return the same path with a position for every step, for what differs at each."""
+    steps = np.arange(len(path.index))
+    return Path(path.left[path.index], path.weight[path.index], steps, path.num_knots)
+
+
+def change_steps(given: Any, default: list[int], horizon: int, owner: str) -> list[int]:
+    """Return the change points that a task was given, or those of the default that fit.
+
+    Args:
+        given: Steps, counted from 1, or None.
+        default: The steps to take for None; those outside 2 .. T, or twice there, are left out.
+        horizon: The number of steps T.
+        owner: The task.
+
+    Raises:
+        ValueError: If they are not a list of ints of at least 2.
+    """
+    if given is None:
+        return sorted({step for step in default if 2 <= step <= horizon})
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        reject("change_points", owner, "a list of steps", given)
+    return [check_int("change_points", step, owner, 2) for step in given]
+
+
+def no_change_steps(given: Any, path: str) -> None:
+    """Check that a path without change points was given none.
+
+    Raises:
+        ValueError: If it was.
+    """
+    if given is not None:
+        raise ValueError(f"The path {path!r} has no change points; {given!r} were given.")

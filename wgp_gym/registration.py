@@ -56,6 +56,31 @@ ENVIRONMENTS = (
         "which of 16 car parks has the largest free share now",
         {"task": "table", "table": "parking", "reward": "complement"},
     ),
+    EnvironmentEntry(
+        "WGPBandit-LinearAbrupt-v0",
+        "linear functions that jump at T/6, T/3 and T/2",
+        {"task": "linear_abrupt"},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-LinearSlow-v0",
+        "linear functions that turn for T/2 steps, then rest",
+        {"task": "linear_slow"},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-LinearContextual-v0",
+        "linear functions that jump, new arms at each step",
+        {"task": "linear_abrupt", "contextual": True},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-ArmsAbrupt-v0",
+        "independent arms that pay 0 or 1, with jumping means",
+        {"task": "arms_abrupt"},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-ArmsDrift-v0",
+        "independent arms that pay 0 or 1, with means in waves",
+        {"task": "arms_drift"},
+    ),
 )
 
 

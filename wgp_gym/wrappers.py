@@ -72,11 +72,13 @@ def history_of(
 
     Raises:
         ValueError: If a parameter is out of its range, or the space is not that of a bandit of
-            this package.
+            this package, or its arms are drawn anew at each step.
     """
     check_float("reward_scale", reward_scale, owner, 1)
     check_int("length", length, owner, 1)
     problem = getattr(env.unwrapped, "problem", None)
+    if isinstance(problem, BanditProblem) and problem.contextual:
+        reject("env", owner, "an environment whose arms stay the same", env)
     size = 3 + problem.domain.shape[1] if isinstance(problem, BanditProblem) else None
     if not isinstance(space, spaces.Box) or space.shape != (size,):
         reject("env", owner, "an environment of wgp_gym, which shows its last play", space)
@@ -98,7 +100,8 @@ class HistoryObservation(
         reward_scale: What the rewards in the observation are divided by, at least 1.
 
     Raises:
-        ValueError: If a parameter is out of its range, or the environment is none of this package.
+        ValueError: If a parameter is out of its range, or the environment is none of this package,
+            or one whose arms are drawn anew at each step.
     """
 
     def __init__(
@@ -128,7 +131,8 @@ class VectorHistoryObservation(gymnasium.vector.VectorObservationWrapper):
         reward_scale: What the rewards in the observation are divided by, at least 1.
 
     Raises:
-        ValueError: If a parameter is out of its range, or the environment is none of this package.
+        ValueError: If a parameter is out of its range, or the environment is none of this package,
+            or one whose arms are drawn anew at each step.
     """
 
     def __init__(

@@ -1,5 +1,7 @@
 """The environments: tasks, one batched core, and its single and vector form."""
 
+from wgp_gym.envs.arms import ArmsTask
+from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.single import BanditEnv
 from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.envs.table import TableTask, stock_task, table_task
@@ -7,8 +9,10 @@ from wgp_gym.envs.task import Task
 from wgp_gym.envs.vector import BanditVectorEnv
 
 __all__ = [
+    "ArmsTask",
     "BanditEnv",
     "BanditVectorEnv",
+    "LinearTask",
     "SyntheticTask",
     "TableTask",
     "Task",

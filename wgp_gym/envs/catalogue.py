@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from wgp_gym.envs.arms import ArmsTask
+from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.envs.table import stock_task, table_task
 from wgp_gym.envs.task import Task
@@ -19,6 +21,10 @@ TASKS: dict[str, Callable[..., Task]] = {
     "stationary": partial(SyntheticTask, "constant"),
     "stock": stock_task,
     "table": table_task,
+    "linear_abrupt": partial(LinearTask, "jumps"),
+    "linear_slow": partial(LinearTask, "rotation"),
+    "arms_abrupt": partial(ArmsTask, "jumps"),
+    "arms_drift": partial(ArmsTask, "waves"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.task import Task
+from wgp_gym.envs.truth import gather, make_truth
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 
@@ -35,7 +37,8 @@ class Dynamics:
         t: Steps played so far.
         reward: The last rewards, `(B,)`, rounded to single precision: the observation shows the
             very numbers that a step returned.
-        history: The actions and rewards of this episode, step by step, if recorded.
+        history: The places `(B, d)` of the actions and the rewards of this episode, step by
+            step, if recorded.
     """
 
     def __init__(self, task: Task, batch: int, *, record: bool = False) -> None:
@@ -44,14 +47,9 @@ class Dynamics:
         self.t = 0
         self.history: list[tuple[NDArray[Any], Array]] | None = [] if record else None
         self._episodes: list[Episode] = []
-        self._rows = np.arange(batch)
         self._unmoved = np.zeros(batch, bool)
-        path = task.path
-        # Python lists: picking a scalar from them costs a tenth of picking it from an array.
-        self._position: list[int] = path.index.tolist()
-        self._left: list[int] = path.left.tolist()
-        self._right: list[int] = path.right.tolist()
-        self._weight: list[float] = path.weight.tolist()
+        # A Python list: picking a scalar from it costs a tenth of picking it from an array.
+        self._position: list[int] = task.path.index.tolist()
 
     @property
     def over(self) -> bool:
@@ -61,7 +59,7 @@ class Dynamics:
     @property
     def problem(self) -> BanditProblem:
         """What a learner may know of the B episodes, in arrays `(B,)`."""
-        noise_scale = np.full(self.batch, self.task.noise_std)
+        noise_scale = np.full(self.batch, self.task.noise.scale)
         if not self._episodes:
             return replace(self.task.problem(), noise_scale=noise_scale)
         return replace(
@@ -83,23 +81,38 @@ class Dynamics:
     def reset(self, generators: list[np.random.Generator]) -> None:
         """Draw the next B episodes, each from its own generator."""
         drawn = [self._draw(generator) for generator in generators]
-        self._episodes = [episode for episode, _ in drawn]
+        episodes = [episode for episode, _ in drawn]
         self._noise = np.stack([noise for _, noise in drawn], axis=1)  # (T, B)
-        self._values = self._gather("values")  # (K, B, n)
-        self._optimal_reward = self._gather("optimal_reward")  # (U, B)
-        self._optimal_action = self._gather("optimal_action")  # (U, B) or (U, B, d)
-        self._variation = self._gather("variation")
-        self._sup_variation = self._gather("sup_variation")
+        self._truth = make_truth(self.task, episodes)
+        self._optimal_reward = gather(episodes, "optimal_reward")  # (U, B)
+        self._optimal_action = gather(episodes, "optimal_action")  # (U, B) or (U, B, d)
+        self._variation = gather(episodes, "variation")
+        self._sup_variation = gather(episodes, "sup_variation")
         self._changes = np.diff(self._variation, axis=0, prepend=self._variation[:1]) > 0
-        if self.task.continuous:
-            self._coefficients = self._gather("coefficients")  # (K, B, M)
-            self._centres = self.task.domain[self._gather("centres").T]  # (B, M, d)
+        self._episodes = [replace(episode, arms=None) for episode in episodes]  # the truth has them
+        self._rewind()
+
+    def _rewind(self) -> None:
+        """Go to the first step of the episodes at hand."""
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
-        self._places = np.zeros((self.batch, self.task.domain.shape[1]))
-        self._moved = False
+        self._places: NDArray[Any] = np.zeros((self.batch, self.task.domain.shape[1]))
         if self.history is not None:
             self.history = []
+
+    def rewound(self) -> Dynamics:
+        """Return the same episodes, functions and noise, at their start.
+
+        What is played there moves nothing here. Nothing is drawn or copied, and nothing recorded.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        self._require_reset()
+        start = copy.copy(self)
+        start.history = None
+        start._rewind()
+        return start
 
     def _draw(self, rng: np.random.Generator) -> tuple[Episode, Array]:
         entropy = rng.integers(2**63, size=2).tolist()
@@ -107,17 +120,7 @@ class Dynamics:
             np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(stream,)))
             for stream in (FUNCTIONS, NOISE)
         )
-        episode = self.task.draw(functions)
-        draws = noise.standard_normal(self.task.horizon)
-        return episode, self.task.noise_std * draws
-
-    def _gather(self, name: str) -> NDArray[Any]:
-        """Stack a field of the episodes along axis 1; one that all share is not copied."""
-        fields = [getattr(episode, name) for episode in self._episodes]
-        if all(field is fields[0] for field in fields):
-            shape = (fields[0].shape[0], self.batch, *fields[0].shape[1:])
-            return np.broadcast_to(fields[0][:, None], shape)
-        return np.stack(fields, axis=1)
+        return self.task.draw(functions), self.task.noise.draw(noise, self.task.horizon)
 
     def step(self, actions: NDArray[Any]) -> None:
         """Play one action in every episode: arms `(B,)` or points of the box `(B, d)`.
@@ -128,65 +131,81 @@ class Dynamics:
         if not self._episodes or self.over:
             raise ResetNeeded("The episode is over or was never begun: call reset() first.")
         t = self.t
-        self._moved = t > 0 and self._position[t] != self._position[t - 1]
-        self._places = actions if self.task.continuous else self.task.domain[actions]
-        self._expected = self._expected_rewards_of(self._position[t], actions)
-        self.reward = (self._expected + self._noise[t]).astype(np.float32).astype(np.float64)
-        self._regret = self._optimal_reward[self._position[t]] - self._expected
+        u = self._position[t]
+        self._places = self._truth.places(t, actions)
+        self._expected = self._truth.rewards_of(t, u, actions)
+        reward = self.task.noise.rewards(self._expected, self._noise[t])
+        self.reward = reward.astype(np.float32).astype(np.float64)
+        self._regret = self._optimal_reward[u] - self._expected
         if self.task.continuous:  # the searched optimum is right to 1e-12 or so, not exactly
             self._regret = np.maximum(self._regret, 0.0)
         self._cumulative = self._cumulative + self._regret
         self.t = t + 1
         if self.history is not None:
-            self.history.append((np.array(actions), self.reward))
+            self.history.append((np.array(self._places), self.reward))
 
-    def _expected_rewards_of(self, u: int, actions: NDArray[Any]) -> Array:
-        """Return f(x) at position u for one action in each episode, `(B,)`."""
-        w, left, right = self._weight[u], self._left[u], self._right[u]
-        if self.task.continuous:
-            k = self.task.kernel(np.asarray(actions, float)[:, None], self._centres)[:, 0]
-            mixed = (1 - w) * self._coefficients[left] + w * self._coefficients[right]
-            total: Array = np.sum(k * mixed, axis=1)
-            return total
-        ends = self._values[left : right + 1, self._rows, actions]
-        # The same arithmetic as `Path.along`, so that the optimum's regret is exactly zero.
-        expected: Array = ends[0] if w == 0 else (1 - w) * ends[0] + w * ends[-1]
-        return expected
+    def _require_reset(self) -> None:
+        if not self._episodes:
+            raise ResetNeeded("No episode was drawn yet: call reset() first.")
 
     @property
-    def next_position(self) -> int:
-        """The path's position that the next action meets; the last one after the end.
+    def next_step(self) -> int:
+        """The step that the next action is, counted from 0; the last one after the end.
 
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        if not self._episodes:
-            raise ResetNeeded("No episode was drawn yet: call reset() first.")
-        return self._position[min(self.t, self.task.horizon - 1)]
+        self._require_reset()
+        return min(self.t, self.task.horizon - 1)
 
     def expected_rewards(self) -> Array:
-        """Return, on the domain, the functions that the next actions meet, `(B, n)`."""
-        u = self.next_position
-        w = self._weight[u]
-        mixed: Array = (1 - w) * self._values[self._left[u]] + w * self._values[self._right[u]]
-        return mixed
+        """Return what the next actions meet, `(B, n)`, on the domain or of the arms shown."""
+        t = self.next_step
+        return self._truth.rewards(t, self._position[t])
+
+    def arms(self) -> NDArray[Any]:
+        """Return the arms that the next actions choose from, `(B, n, d)`, in [0, 1]^d."""
+        return self._truth.arms(self.next_step)
+
+    def function_changes(self) -> NDArray[np.bool_]:
+        """Return whether the next action meets another function than the last, `(B,)`.
+
+        False before the first step and after the end.
+        """
+        self._require_reset()
+        return np.array(self._unmoved if self.over else self._changed_at(self.t))
+
+    def _changed_at(self, t: int) -> NDArray[np.bool_]:
+        """Return whether the functions of step t differ from those before, `(B,)`."""
+        if t == 0 or self._position[t] == self._position[t - 1]:
+            return self._unmoved
+        changed: NDArray[np.bool_] = self._changes[self._position[t]]
+        return changed
 
     def optimal_actions(self) -> NDArray[Any]:
         """Return where these functions are largest: `(B,)` arms or `(B, d)` points."""
-        u = self.next_position
+        u = self._position[self.next_step]
         return np.array(self._optimal_action[u])
 
     def optimal_reward(self, i: int) -> float:
         """Return how large episode i's function is there."""
-        return float(self._optimal_reward[self.next_position, i])
+        u = self._position[self.next_step]
+        return float(self._optimal_reward[u, i])
 
     def observation(self) -> NDArray[np.float32]:
-        """Return [t / T, has_last, last action in [0, 1]^d, last reward], `(B, 3 + d)`."""
-        observation = np.empty((self.batch, 3 + self._places.shape[1]), np.float32)
+        """Return [t / T, has_last, last action in [0, 1]^d, last reward], `(B, 3 + d)`.
+
+        Where arms are drawn anew at each step, those of the next one follow: `(B, 3 + d + n d)`.
+        """
+        n, d = self.task.domain.shape
+        size = 3 + d + (n * d if self.task.contextual else 0)
+        observation = np.empty((self.batch, size), np.float32)
         observation[:, 0] = self.t / self.task.horizon
         observation[:, 1] = self.t > 0
-        observation[:, 2:-1] = self._places
-        observation[:, -1] = np.minimum(np.maximum(self.reward, -REWARD_LIMIT), REWARD_LIMIT)
+        observation[:, 2 : 2 + d] = self._places
+        observation[:, 2 + d] = np.minimum(np.maximum(self.reward, -REWARD_LIMIT), REWARD_LIMIT)
+        if self.task.contextual:
+            observation[:, 3 + d :] = self.arms().reshape(self.batch, n * d)
         return observation
 
     def info(self) -> dict[str, Any]:
@@ -195,7 +214,8 @@ class Dynamics:
         It speaks of the functions just played; after a reset, of the optimum of the first ones.
         The arrays are the core's own: whoever hands them on copies them.
         """
-        u = self._position[max(self.t - 1, 0)]
+        last = max(self.t - 1, 0)
+        u = self._position[last]
         return {
             "t": self.t,
             "expected_reward": self._expected,
@@ -205,5 +225,5 @@ class Dynamics:
             "cumulative_regret": self._cumulative,
             "variation": self._variation[u],
             "sup_variation": self._sup_variation[u],
-            "changed": self._changes[u] if self._moved else self._unmoved,
+            "changed": self._changed_at(last),
         }

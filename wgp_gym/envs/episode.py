@@ -32,6 +32,7 @@ class Episode:
         sup_variation: The same in the sup norm on the domain, `(U,)`.
         norm_bound: The bound B on the norms.
         variation_budget: The whole variation B_T.
+        arms: Where arms are drawn anew at each step, those of every step, `(T, n, d)`.
     """
 
     values: Array
@@ -43,6 +44,7 @@ class Episode:
     sup_variation: Array
     norm_bound: float
     variation_budget: float
+    arms: NDArray[np.float32] | None = None
 
 
 def make_episode(

@@ -66,20 +66,17 @@ def checked_mode(mode: str | None, owner: str) -> str | None:
 def view(dynamics: Dynamics, i: int) -> View:
     """Return the view of episode i of a batch that records its history."""
     task, history = dynamics.task, dynamics.history or []
-    best = dynamics.optimal_actions()[i]
-    if task.continuous:
-        played = np.array([points[i] for points, _ in history], float).reshape(-1, len(best))
-    else:
-        played = task.domain[[int(arms[i]) for arms, _ in history]]
+    best, arms = dynamics.optimal_actions()[i], dynamics.arms()[i].astype(float)
+    played = np.array([places[i] for places, _ in history], float)
     return View(
         t=dynamics.t,
         horizon=task.horizon,
-        domain=task.domain,
+        domain=arms,
         names=task.arm_names,
         rewards=dynamics.expected_rewards()[i],
-        best=best if task.continuous else task.domain[best],
+        best=best if task.continuous else arms[best],
         best_reward=dynamics.optimal_reward(i),
-        played=played,
+        played=played.reshape(-1, arms.shape[1]),
         paid=np.array([paid[i] for _, paid in history]),
         cumulative_regret=float(dynamics.info()["cumulative_regret"][i]),
     )
@@ -159,9 +156,13 @@ def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
 
 
 def draw_map(figure: Figure, axes: Axes, seen: View) -> None:
-    """Draw f_t as colour over a plane, the plays as dots."""
+    """Draw f_t as colour over a plane, or of arms that are no grid, the plays as dots."""
     x, y = seen.domain.T
-    colours = axes.tricontourf(x, y, seen.rewards, levels=40)
+    colours: Any
+    if len(np.unique(x)) * len(np.unique(y)) == len(x):
+        colours = axes.tricontourf(x, y, seen.rewards, levels=40)
+    else:
+        colours = axes.scatter(x, y, s=120, c=seen.rewards)
     figure.colorbar(colours, label="$f_t$ now")
     axes.plot(*seen.best, "*", color=ORANGE, markersize=18, label="its optimum")
     if len(seen.paid):

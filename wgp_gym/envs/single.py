@@ -25,16 +25,21 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
     """A bandit whose reward function lies in an RKHS and drifts within a variation budget.
 
     ## Description
-    At step t = 1 .. T an action x_t is played and y_t = f_t(x_t) + eps_t is paid, eps_t being
-    Gaussian noise. The functions f_t have RKHS norms of at most B, and their RKHS distances
-    ||f_{t+1} - f_t|| add up to the variation budget B_T ([Deng22] Section 2).
+    At step t = 1 .. T an action x_t is played and y_t = f_t(x_t) + eps_t is paid. The noise
+    eps_t is Gaussian, or such that y_t is 1 with probability f_t(x_t), else 0. The functions f_t
+    have RKHS norms of at most B, and their RKHS distances ||f_{t+1} - f_t|| add up to the
+    variation budget B_T ([Deng22] Section 2). A task with a logistic link has
+    1 / (1 + e^{-f_t}) in the place of f_t in the reward, in the regret and in `info`, but not in
+    B, B_T and `variation`.
 
     ## Action Space
-    `Discrete(n)`: the points of the domain D, or the arms of a table. With `continuous=True`
-    `Box(0, 1, (d,))`: any point of the box.
+    `Discrete(n)`: the points of the domain D, the arms of a table, or, where arms are drawn anew
+    at each step (`problem.contextual`), the arms that the last observation shows. With
+    `continuous=True` `Box(0, 1, (d,))`: any point of the box.
 
     ## Observation Space
-    `Box(float32, (3 + d,))`: what a learner may know, and no more.
+    `Box(float32, (3 + d,))`: what a learner may know, and no more. Where arms are drawn anew at
+    each step `(3 + d + n d,)`.
 
     | index | observation | min | max |
     |---|---|---|---|
@@ -42,6 +47,9 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
     | 1 | whether there is a last action | 0 | 1 |
     | 2 .. d + 1 | the last action's place in [0, 1]^d | 0 | 1 |
     | d + 2 | the last reward, clipped | -1e12 | 1e12 |
+    | d + 3 .. d + 2 + n d | where drawn anew: the next action's arms, one after the other | 0 | 1 |
+
+    After the end the arms are those of step T again.
 
     ## Reward and Regret
     The reward is y_t, rounded to single precision. The regret max_x f_t(x) - f_t(x_t) stands in
@@ -60,8 +68,9 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
     the rest is 0 or False.
 
     ## Arguments
-    Those of the task: see `SyntheticTask`, `stock_task` and `table_task`. `render_mode`:
-    "rgb_array" or "ansi", a scorer's view of f_t, its optimum and the plays so far.
+    Those of the task: see `SyntheticTask`, `stock_task`, `table_task`, `LinearTask` and
+    `ArmsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and the
+    plays so far.
 
     ## Version History
     v0: first version.
@@ -101,7 +110,7 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
             options: Not used.
 
         Returns:
-            The first observation, `(3 + d,)`, and the info.
+            The first observation, `(3 + d,)` or `(3 + d + n d,)`, and the info.
 
         Raises:
             ValueError: If the seed is no int of at least 0.
@@ -118,7 +127,8 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
             action: An arm's index, or a point of the box, `(d,)`.
 
         Returns:
-            The observation `(3 + d,)`, the reward y_t, False, whether this was step T, the info.
+            The observation, as `reset` returns it, the reward y_t, False, whether this was step
+            T, and the info.
 
         Raises:
             ValueError: If the action is not in the action space.
@@ -137,7 +147,13 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
         return single
 
     def expected_rewards(self) -> Array:
-        """Return, on the domain, the function that the next action meets, `(n,)`."""
+        """Return, on the domain, the function that the next action meets, `(n,)`.
+
+        Where arms are drawn anew at each step, it is on the arms that the observation shows.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
         rewards: Array = self._dynamics.expected_rewards()[0]
         return rewards
 
@@ -145,6 +161,26 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
         """Return where this function is largest: an arm's index, or a point `(d,)`."""
         best = self._dynamics.optimal_actions()[0]
         return best if self.task.continuous else int(best)
+
+    def function_changes(self) -> bool:
+        """Return whether the next action meets another function than the one before it.
+
+        False before the first step and after the end.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        return bool(self._dynamics.function_changes()[0])
+
+    def rewound(self) -> Dynamics:
+        """Return this episode from its start, the same functions and noise, as a batch of one.
+
+        Playing it moves nothing here. For reference agents that read the truth.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        return self._dynamics.rewound()
 
     def render(self) -> Any:
         """Return the picture, `(height, width, 3)` of uint8, or the text of this moment."""

@@ -15,10 +15,14 @@ __all__ = ["action_space", "checked_actions", "observation_space"]
 
 
 def observation_space(task: Task) -> spaces.Space[Any]:
-    """Return the space of [t / T, has_last, last action in [0, 1]^d, last reward]."""
-    d = task.domain.shape[1]
-    low = np.array([0.0] * (2 + d) + [-REWARD_LIMIT], np.float32)
-    high = np.array([1.0] * (2 + d) + [REWARD_LIMIT], np.float32)
+    """Return the space of [t / T, has_last, last action in [0, 1]^d, last reward].
+
+    Where arms are drawn anew at each step, theirs follows, [0, 1]^(n d).
+    """
+    n, d = task.domain.shape
+    arms = n * d if task.contextual else 0
+    low = np.array([0.0] * (2 + d) + [-REWARD_LIMIT] + [0.0] * arms, np.float32)
+    high = np.array([1.0] * (2 + d) + [REWARD_LIMIT] + [1.0] * arms, np.float32)
     return spaces.Box(low, high, dtype=np.float32)
 
 

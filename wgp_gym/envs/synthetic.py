@@ -6,6 +6,7 @@ import numpy as np
 
 from wgp_gym import paths
 from wgp_gym.envs.episode import Episode, make_episode, rescale
+from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.optimum import BoxSearch, Search, search_points
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array, make_kernel
@@ -77,7 +78,7 @@ class SyntheticTask(Task):
             kernel=make_kernel(kernel, lengthscale, nu),
             domain=grid(points_per_dim, dim),
             path=make_path(path, horizon, change_points),
-            noise_std=noise_std,
+            noise=make_noise("gaussian", noise_std, "SyntheticTask"),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             continuous=continuous,
@@ -100,13 +101,8 @@ def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths
         ValueError: If change points are given for a path that has none, or do not fit.
     """
     if name == "jumps":
-        if change_points is None:
-            default = {round(0.2 * horizon), round(0.4 * horizon)}
-            change_points = sorted(step for step in default if 2 <= step <= horizon)
-        if not isinstance(change_points, (list, tuple, np.ndarray)):
-            reject("change_points", "SyntheticTask", "a list of steps", change_points)
-        steps = [check_int("change_points", step, "SyntheticTask", 2) for step in change_points]
+        default = [round(0.2 * horizon), round(0.4 * horizon)]
+        steps = paths.change_steps(change_points, default, horizon, "SyntheticTask")
         return paths.jumps(horizon, steps)
-    if change_points is not None:
-        raise ValueError(f"The path {name!r} has no change points; {change_points!r} were given.")
+    paths.no_change_steps(change_points, name)
     return paths.jumps(horizon, []) if name == "constant" else paths.straight_lines(horizon)

@@ -13,6 +13,7 @@ import numpy as np
 from wgp_gym import paths
 from wgp_gym.datasets import read_table
 from wgp_gym.envs.episode import Episode, make_episode, rescale
+from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.optimum import search_points
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array, Empirical, make_kernel
@@ -75,7 +76,7 @@ class TableTask(Task):
             kernel=kernel,
             domain=np.linspace(0.0, 1.0, arms)[:, None],
             path=paths.table(steps),
-            noise_std=noise_std,
+            noise=make_noise("gaussian", noise_std, "TableTask"),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             arm_names=arm_names,

@@ -7,14 +7,13 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from wgp_gym.envs.episode import Episode
+from wgp_gym.envs.noise import LARGEST, Noise
 from wgp_gym.kernels import Array, Kernel
 from wgp_gym.paths import Path
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_bool, check_float, reject
 
 __all__ = ["Task"]
-
-LARGEST = 1e30  # rewards are rounded to single precision, which ends at 3e38
 
 
 class Task(ABC):
@@ -24,11 +23,15 @@ class Task(ABC):
         kernel: The kernel k.
         domain: The decision set's points, `(n, d)`.
         path: How f_t moves with t.
-        noise_std: The standard deviation of the Gaussian noise, >= 0.
+        noise: How a reward is made of its expectation and of chance.
         norm_bound: B as asked for, or None.
         variation_budget: B_T as asked for, or None.
         continuous: Whether any point of the box may be played.
         arm_names: A name for each point of the domain, for pictures; None where they have none.
+        reward_range: Bounds of every expected reward that a learner may know, or None.
+        contextual: Whether the arms are drawn anew at each step; the domain then is a stand-in,
+            every step of the path has a position of its own, and the kernel has features.
+        link: What the expected reward is of the function in the RKHS. See `BanditProblem`.
 
     Raises:
         ValueError: If a number is out of its range.
@@ -40,18 +43,21 @@ class Task(ABC):
         kernel: Kernel,
         domain: Array,
         path: Path,
-        noise_std: float,
+        noise: Noise,
         norm_bound: float | None,
         variation_budget: float | None,
         continuous: bool = False,
         arm_names: list[str] | None = None,
+        reward_range: tuple[float, float] | None = None,
+        contextual: bool = False,
+        link: str = "identity",
     ) -> None:
         owner = type(self).__name__
         self.kernel = kernel
         self.domain = domain.copy()
         self.domain.setflags(write=False)  # learners are handed this very array
         self.path = path
-        self.noise_std = check_float("noise_std", noise_std, owner, 0, LARGEST)
+        self.noise = noise
         self.norm_bound = optional_bound("norm_bound", norm_bound, owner)
         self.variation_budget = optional_bound("variation_budget", variation_budget, owner)
         if self.variation_budget and len(path.left) == 1:
@@ -59,6 +65,9 @@ class Task(ABC):
             reject("variation_budget", owner, rule, self.variation_budget)
         self.continuous = check_bool("continuous", continuous, owner)
         self.arm_names = arm_names
+        self.reward_range = reward_range
+        self.contextual = check_bool("contextual", contextual, owner)
+        self.link = link
 
     @property
     def horizon(self) -> int:
@@ -75,10 +84,13 @@ class Task(ABC):
             kernel=self.kernel,
             domain=self.domain,
             horizon=self.horizon,
-            noise_scale=self.noise_std,
+            noise_scale=self.noise.scale,
             norm_bound=self.norm_bound,
             variation_budget=self.variation_budget,
             continuous=self.continuous,
+            reward_range=self.reward_range,
+            contextual=self.contextual,
+            link=self.link,
         )
 
 

@@ -87,7 +87,7 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
             options: "reset_mask", if given, must name all: the episodes are in lockstep.
 
         Returns:
-            The first observations, `(B, 3 + d)`, and the infos.
+            The first observations, `(B, 3 + d)` or `(B, 3 + d + n d)`, and the infos.
 
         Raises:
             ValueError: If there is not one seed, an int of at least 0, for each sub-environment,
@@ -121,8 +121,8 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
             actions: Arms `(B,)`, or points of the box `(B, d)`.
 
         Returns:
-            The observations `(B, 3 + d)`, the rewards, all False, whether this was step T
-            (`(B,)` each), and the infos.
+            The observations, as `reset` returns them, the rewards, all False, whether this was
+            step T (`(B,)` each), and the infos.
 
         Raises:
             ValueError: If an action is not in the action space.
@@ -147,12 +147,38 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
         return {key: value.copy() for key, value in info.items()} | dict(masks)
 
     def expected_rewards(self) -> Array:
-        """Return, on the domain, the functions that the next actions meet, `(B, n)`."""
+        """Return, on the domain, the functions that the next actions meet, `(B, n)`.
+
+        Where arms are drawn anew at each step, they are on the arms that the observations show.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
         return self._dynamics.expected_rewards()
 
     def optimal_action(self) -> NDArray[Any]:
         """Return where these functions are largest: arms `(B,)`, or points `(B, d)`."""
         return self._dynamics.optimal_actions()
+
+    def function_changes(self) -> NDArray[np.bool_]:
+        """Return whether the next actions meet other functions than those before them, `(B,)`.
+
+        False before the first step and after the end.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        return self._dynamics.function_changes()
+
+    def rewound(self) -> Dynamics:
+        """Return these episodes from their start, the same functions and noise.
+
+        Playing them moves nothing here. For reference agents that read the truth.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        return self._dynamics.rewound()
 
     def render(self) -> tuple[Any, ...] | None:
         """Return one picture or text for each sub-environment."""

@@ -1,0 +1,248 @@
+"""K independent arms with means in [0, 1] that jump or drift.
+
+References:
+    [BGZ14] Besbes, Gur, Zeevi. Stochastic multi-armed-bandit problem with non-stationary
+        rewards. NeurIPS 2014.
+    [BK19] Besson, Kaufmann. The generalized likelihood ratio test meets klUCB: an improved
+        algorithm for piece-wise non-stationary bandits. 2019.
+    [GM11] Garivier, Moulines. On upper-confidence bound policies for switching bandit problems.
+        ALT 2011.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wgp_gym import paths
+from wgp_gym.envs.episode import Episode, make_episode, rescale
+from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.optimum import search_points
+from wgp_gym.envs.task import Task
+from wgp_gym.kernels import Array, Empirical
+from wgp_gym.rkhs import Functions
+from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject
+
+__all__ = ["ArmsTask"]
+
+PATHS = ("jumps", "waves")
+OWNER = "ArmsTask"
+USUAL_ARMS, MAX_ARMS = 10, 1000
+SEGMENTS = 5  # as in the problems of [BK19] with T = 5000
+ROUNDING = 1e-9
+
+
+class ArmsTask(Task):
+    """K arms whose means have nothing to do with each other: the kernel is the identity.
+
+    Arm i stands at i / (K - 1). The norm of f_t is the Euclidean norm of the K means.
+
+    Args:
+        path: "jumps": the means rest until each change point, and are then drawn anew, uniformly
+            in [0, 1]; "waves": mean 1/2 + amplitude sin(2 pi cycles t / T + phase) at step t.
+        num_arms: The number of arms K in [2, 1000]. Default: as many as `means` or `phases` has,
+            or 10.
+        horizon: The number of steps T.
+        change_points: Only with "jumps": the steps, counted from 1, that are the first to meet
+            new means. Default: four, T/5 + 1 to 4T/5 + 1, as in [BK19]'s problems with T = 5000.
+        means: Only with "jumps": K means for each segment, in place of drawn ones. Those of
+            [GM11]: [[.5, .3, .4], [.5, .3, .9], [.5, .3, .4]] with change points 3000 and 5000
+            and T = 10,000.
+        changing_arms: Only with "jumps": how many arms, drawn anew at each change, get a new
+            mean. Default: all.
+        reward: "bernoulli": an arm pays 1 with its mean's probability, else 0; "gaussian".
+        noise_std: With "gaussian": the standard deviation of the noise, >= 0.
+        cycles: Only with "waves": the periods in T steps, > 0. [BGZ14] have V_T / 2 for a
+            variation V_T = 3 of two arms, with the phases 0 and pi.
+        amplitude: Only with "waves": the height of a wave over 1/2, in [0, 0.5].
+        phases: Only with "waves": one for each arm, in radians. Default: drawn anew in each
+            episode, uniformly.
+        norm_bound: The largest norm B >= 0 of the means to give each episode; None: as drawn.
+        variation_budget: The variation B_T >= 0 to give each episode; None: as drawn.
+
+    Raises:
+        ValueError: If a parameter is out of its range, or a budget cannot be met; when an
+            episode is drawn, if a bound carries a mean out of [0, 1].
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        num_arms: int | None = None,
+        horizon: int = 5000,
+        change_points: list[int] | None = None,
+        means: list[list[float]] | None = None,
+        changing_arms: int | None = None,
+        reward: str = "bernoulli",
+        noise_std: float = 0.1,
+        cycles: float = 1.5,
+        amplitude: float = 0.5,
+        phases: list[float] | None = None,
+        norm_bound: float | None = None,
+        variation_budget: float | None = None,
+    ) -> None:
+        check_choice("path", path, OWNER, PATHS)
+        horizon = check_int("horizon", horizon, OWNER, 1)
+        jumping = path == "jumps"
+        others = {"means": means, "changing_arms": changing_arms}
+        refuse(path, {"phases": phases} if jumping else others)
+        self._means = None if means is None else checked_means(means)
+        self._phases = None if phases is None else checked_phases(phases)
+        count = number_of_arms(num_arms, self._means, self._phases)
+        schedule = make_path(path, horizon, change_points)
+        if self._means is not None:
+            check_segments(self._means, schedule.num_knots, changing_arms)
+        self._changing_arms = count
+        if changing_arms is not None:
+            self._changing_arms = check_int("changing_arms", changing_arms, OWNER, 1, count)
+        self._cycles = check_float("cycles", cycles, OWNER, 0, closed="neither")
+        self._amplitude = check_float("amplitude", amplitude, OWNER, 0, 0.5)
+        self._jumping = jumping
+        super().__init__(
+            kernel=Empirical(np.eye(count)),
+            domain=np.linspace(0.0, 1.0, count)[:, None],
+            path=schedule,
+            noise=make_noise(reward, noise_std, OWNER),
+            norm_bound=norm_bound,
+            variation_budget=variation_budget,
+            arm_names=[f"arm {i}" for i in range(count)],
+            reward_range=(0.0, 1.0),
+        )
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """Draw the means of one episode.
+
+        Raises:
+            ValueError: If a budget cannot be met, or a bound carries a mean out of [0, 1].
+        """
+        means = self._jumps(rng) if self._jumping else self._waves(rng)
+        drawn = Functions(np.arange(means.shape[1]), means, means)
+        functions = self._rescaled(drawn, self.norm_bound, self.variation_budget)
+        return make_episode(self.path, functions, search_points, self.norm_bound)
+
+    def _jumps(self, rng: np.random.Generator) -> Array:
+        """Return the means of every segment, `(K, n)`."""
+        if self._means is not None:
+            return self._means
+        segments, n = self.path.num_knots, len(self.domain)
+        order = rng.random((segments, n)).argsort(axis=1)
+        means = rng.random((segments, n))
+        for earlier, later, arms in zip(means, means[1:], order[1:], strict=False):
+            kept = arms[self._changing_arms :]
+            later[kept] = earlier[kept]
+        return means
+
+    def _waves(self, rng: np.random.Generator) -> Array:
+        """Return the means of every step, `(T, n)`."""
+        phases = self._phases
+        if phases is None:
+            phases = 2 * math.pi * rng.random(len(self.domain))
+        t = np.arange(1, self.horizon + 1)[:, None]
+        angle = 2 * math.pi * self._cycles * t / self.horizon
+        means: Array = 0.5 + self._amplitude * np.sin(angle + phases)
+        return means
+
+    def _rescaled(self, drawn: Functions, bound: float | None, budget: float | None) -> Functions:
+        """Rescale as asked for.
+
+        Raises:
+            ValueError: If that cannot be, or a mean is not in [0, 1] then: the parameter that
+                carries it out is named, the bound where the budget alone does not.
+        """
+        functions = rescale(self.path, drawn, bound, budget)
+        if fits(functions):
+            return functions
+        rule = "such that every mean is in [0, 1]"
+        if budget is not None and (
+            bound is None or not fits(rescale(self.path, drawn, None, budget))
+        ):
+            reject("variation_budget", OWNER, rule, budget)
+        reject("norm_bound", OWNER, rule, bound)
+
+
+def fits(functions: Functions) -> bool:
+    """Return whether all values are in [0, 1], but for rounding."""
+    values = functions.values
+    return bool(values.min() >= -ROUNDING and values.max() <= 1 + ROUNDING)
+
+
+def checked_means(given: Any) -> Array:
+    """Return means as an array, a row for each segment.
+
+    Raises:
+        ValueError: If they are not equally long lists of numbers in [0, 1].
+    """
+    rule = "lists of numbers in [0, 1], equally long"
+    means = as_floats("means", given, OWNER, rule)
+    if means.ndim != 2 or not means.size or not (means.min() >= 0 and means.max() <= 1):
+        reject("means", OWNER, rule, given)
+    return means.astype(float)
+
+
+def check_segments(means: Array, segments: int, changing_arms: int | None) -> None:
+    """Check that given means `(K, n)` are those of all segments, and leave nothing to draw.
+
+    Raises:
+        ValueError: If they are not, or arms that change were asked for besides.
+    """
+    if len(means) != segments:
+        rule = f"one list for each of the {segments} segments between change points"
+        reject("means", OWNER, rule, means.tolist())
+    if changing_arms is not None:
+        reject("changing_arms", OWNER, "None where means are given", changing_arms)
+
+
+def checked_phases(given: Any) -> Array:
+    """Return phases as an array.
+
+    Raises:
+        ValueError: If they are not a list of finite numbers.
+    """
+    rule = "a list of finite numbers"
+    phases = as_floats("phases", given, OWNER, rule)
+    if phases.ndim != 1 or not np.isfinite(phases).all():
+        reject("phases", OWNER, rule, given)
+    return phases.astype(float)
+
+
+def number_of_arms(given: int | None, means: Array | None, phases: Array | None) -> int:
+    """Return how many arms there are.
+
+    Raises:
+        ValueError: If there are fewer than two or more than 1000, or not as many as there are
+            means or phases.
+    """
+    shown = {"means": means, "phases": phases}
+    counts = {name: array.shape[-1] for name, array in shown.items() if array is not None}
+    for name, count in counts.items():
+        if given is not None and count != given:
+            reject("num_arms", OWNER, f"{count}, as many as {name} has", given)
+        return check_int(name, count, OWNER, 2, MAX_ARMS)
+    return USUAL_ARMS if given is None else check_int("num_arms", given, OWNER, 2, MAX_ARMS)
+
+
+def refuse(path: str, parameters: dict[str, Any]) -> None:
+    """Check that parameters of the other path were not given.
+
+    Raises:
+        ValueError: If one was.
+    """
+    for name, value in parameters.items():
+        if value is not None:
+            reject(name, OWNER, f"None for the path {path!r}", value)
+
+
+def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths.Path:
+    """Return the path that `ArmsTask` names.
+
+    Raises:
+        ValueError: If change points are given for a path that has none, or do not fit.
+    """
+    if name == "jumps":
+        default = [round(horizon * i / SEGMENTS) + 1 for i in range(1, SEGMENTS)]
+        return paths.jumps(horizon, paths.change_steps(change_points, default, horizon, OWNER))
+    paths.no_change_steps(change_points, name)
+    return paths.table(horizon)

@@ -5,12 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 
+import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_agents.registry import AGENTS, ARMS, GP, LINEAR
+from wgp_agents.base import Agent
+from wgp_agents.gp.agent import GPAgent
+from wgp_agents.registry import AGENTS, ARMS, GP, LINEAR, REST, agent_class, agent_parameters
 from wgp_gym.envs import BanditEnv, SyntheticTask
-from wgp_gym.kernels import CentredLinear, Empirical
+from wgp_gym.kernels import CentredLinear, Empirical, SquaredExponential
+from wgp_gym.problem import BanditProblem
 from wgp_gym.registration import ENVIRONMENTS
 
 Variant = tuple[str, dict[str, Any]]
@@ -27,6 +32,11 @@ SYNTHETIC_VARIANTS: list[dict[str, Any]] = [
     {"dim": 2, "points_per_dim": 6},
     {"dim": 2, "points_per_dim": 6, "continuous": True},
 ]
+
+LEARNERS = [name for name in wgp_agents.names() if not AGENTS[name].reference]
+"""The agents that need no environment: a `BanditProblem` will do."""
+
+GAUSSIAN_PROCESSES = [name for name in LEARNERS if issubclass(agent_class(name), GPAgent)]
 
 # More of a task than its id shows, by the id.
 OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -85,6 +95,36 @@ def make_env() -> Callable[..., BanditEnv]:
     return bare
 
 
+def takers(*parameters: str, among: list[str] = LEARNERS) -> list[str]:
+    """List the agents that take all these parameters."""
+    return [name for name in among if set(parameters) <= set(agent_parameters(name))]
+
+
+@functools.cache
+def specimen(name: str) -> Agent:
+    """Return a learner that has learned nothing, to look at."""
+    domain = np.linspace(0.0, 1.0, 100)[:, None]
+    agent = wgp_agents.make(
+        name, BanditProblem(SquaredExponential(0.2), domain, 500, 0.1, 1.0, 1.0)
+    )
+    agent.reset(0)
+    return agent
+
+
+def kinds() -> list[str]:
+    """List a learner of each kind: family, base class and memory. They share the rest."""
+    found: dict[Any, str] = {}
+    for name in LEARNERS:
+        memory = type(getattr(specimen(name), "_memory", None))
+        found.setdefault((AGENTS[name].family, agent_class(name).__base__, memory), name)
+    return list(found.values())
+
+
+def field(name: str) -> str:
+    """Return the task that an agent's family is made for."""
+    return f"WGPBandit-{FIELD.get(AGENTS[name].family, 'Abrupt')}-v0"
+
+
 @functools.cache
 def fits(name: str, env_id: str) -> bool:
     """Tell whether an agent can play a task.
@@ -103,7 +143,9 @@ MET = {
     GP: ("Abrupt", "Slow", "Stock", "LinearContextual"),
     LINEAR: ("LinearAbrupt", "LinearContextual", "Abrupt"),
     ARMS: ("ArmsAbrupt", "ArmsDrift", "Abrupt"),
+    REST: ("Abrupt", "Stock", "ArmsDrift"),
 }
+FIELD = {LINEAR: "LinearAbrupt", ARMS: "ArmsAbrupt"}
 EVERYWHERE = ("wgp-ucb", "random", "oracle")
 
 

@@ -20,9 +20,9 @@ from wgp_agents.arms.d_ucb import DUCB
 from wgp_agents.arms.sw_ucb import SWUCB
 from wgp_agents.arms.thompson import ThompsonSampling
 from wgp_agents.arms.ucb1 import UCB1
-from wgp_agents.variates import beta_variates
 from wgp_agents.base import Agent
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.variates import beta_variates
 from wgp_gym.kernels import Array, Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -8,13 +8,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import GAUSSIAN_PROCESSES, specimen, takers
 from numpy.typing import NDArray
 from scipy import stats
 
 import wgp_agents
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.choice import upper_confidence_bound
-from wgp_agents.registry import agent_class
+from wgp_agents.gp.choice import optimistic, thompson, upper_confidence_bound
 from wgp_gym.kernels import Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -22,7 +22,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
-GAUSSIAN_PROCESSES = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
+
+
+def ties(name: str) -> bool:
+    """Tell whether an agent finds arms of one mean and one variance equally good.
+
+    A drawn function does not; phi(x) = x gives the arms of a line different variances.
+    """
+    agent = specimen(name)
+    assert isinstance(agent, GPAgent)
+    return agent._choice is not thompson and np.ptp(agent.posterior().std) < 1e-9
+
+
+TYING = [name for name in GAUSSIAN_PROCESSES if ties(name)]
 
 
 def choose(bound: Floats, uniform: Floats, width: float = 2.0) -> Ints:
@@ -61,26 +73,33 @@ def test_each_learner_chooses_from_its_own_bounds() -> None:
     np.testing.assert_array_equal(chosen, best)
 
 
-@pytest.mark.parametrize("norm_bound", [1.0, 1_000.0])
 @pytest.mark.parametrize(
     "kernel", [SquaredExponential(0.2), Matern(0.2, 2.5)], ids=["se", "matern"]
 )
-@pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
-def test_knowing_nothing_every_arm_is_as_good(name: str, kernel: Any, norm_bound: float) -> None:
-    each = np.full(2_000, norm_bound)
+@pytest.mark.parametrize("name", TYING)
+def test_knowing_nothing_every_arm_is_as_good(name: str, kernel: Any) -> None:
+    each = np.full(1_000, 1_000.0)  # a large beta would show what a feature map may lack
     agent = wgp_agents.make(name, BanditProblem(kernel, DOMAIN, 500, 0.1, each, each))
     agent.reset(0)
     counts = np.bincount(agent.act(), minlength=100)
     assert 1e-3 < stats.chisquare(counts).pvalue < 1 - 1e-3
 
 
+def enlarged(name: str) -> bool:
+    """Tell whether a large norm bound makes an agent's width large, by a factor that it knows."""
+    return getattr(specimen(name), "_choice", None) is optimistic and name in takers("norm_bound")
+
+
 # Not 'qff-wgp-ucb': at this lengthscale, T = 500, its 63 nodes make a kernel that is wrong by up to
 # 0.0019 far from the diagonal, so that a play does reach the far arms (see test_agents_features).
-@pytest.mark.parametrize("name", [name for name in GAUSSIAN_PROCESSES if name != "qff-wgp-ucb"])
+ENLARGED = [name for name in TYING if enlarged(name) and name != "qff-wgp-ucb"]
+
+
+@pytest.mark.parametrize("name", ENLARGED)
 def test_what_a_play_does_not_reach_stays_as_good_as_before(name: str) -> None:
     # One play of arm 0: sigma^2 = 1 - k^2 / (1 + lambda), so that the far arms are still equal,
     # though a large beta enlarges whatever a feature map may lack.
-    learners, kernel = 2_000, SquaredExponential(0.08)
+    learners, kernel = 1_000, SquaredExponential(0.08)
     each = np.full(learners, 1_000.0)
     agent = wgp_agents.make(name, BanditProblem(kernel, DOMAIN, 500, 0.1, each, each))
     agent.reset(0)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import GAUSSIAN_PROCESSES, specimen, takers
 from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.width import step_delta
-from wgp_agents.registry import agent_class
+from wgp_agents.gp.choice import optimistic
+from wgp_agents.gp.width import deng_width, step_delta
 from wgp_gym.kernels import Empirical, Kernel, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -31,9 +32,13 @@ def uneven(kernel: Kernel) -> Kernel:
 
 
 UNEVEN = {"se": uneven(KERNEL), "matern": uneven(Matern(0.3, 1.5))}
-GAUSSIAN_PROCESSES = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
+DENG = [  # those of Algorithm 1's width
+    name
+    for name in takers("confidence", "gain", among=GAUSSIAN_PROCESSES)
+    if getattr(specimen(name), "width_form", None) is deng_width
+]
 
-every_gp = pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
+every_deng = pytest.mark.parametrize("name", DENG)
 
 
 def problem(kernel: Kernel = KERNEL, batch: int | None = None) -> BanditProblem:
@@ -51,9 +56,9 @@ def make(name: str, source: BanditProblem | None = None, **parameters: Any) -> G
     return agent
 
 
-def beta(gain: float, delta: float = 0.1) -> float:
-    """Return Algorithm 1's width with B = 1 and R / sqrt(lambda) = 1."""
-    return 1 + math.sqrt(2 * math.log(1 / delta) + 2 * gain)
+def beta(gain: float, delta: float = 0.1, ridge: float = LAMBDA) -> float:
+    """Return Algorithm 1's width with B = 1 and R = 0.1."""
+    return 1 + 0.1 / math.sqrt(ridge) * math.sqrt(2 * math.log(1 / delta) + 2 * gain)
 
 
 def shares(confidence: str, delta: float, steps: list[int], horizon: int) -> list[float]:
@@ -98,9 +103,10 @@ def test_no_other_confidence() -> None:
 
 
 @pytest.mark.parametrize("confidence", ["paper", "union", "anytime"])
-@every_gp
+@every_deng
 def test_the_width_follows(name: str, confidence: str) -> None:
-    agent = make(name, confidence=confidence)
+    agent = make(name, confidence=confidence, gain="realised")
+    ridge = float(agent.regularization[0])
     rng = np.random.default_rng(0)
     for t in range(25):
         share = {
@@ -108,11 +114,14 @@ def test_the_width_follows(name: str, confidence: str) -> None:
             "union": 0.1 / T,
             "anytime": 0.1 / (2 * max(t, 1) * (1 + math.log(max(t, 1))) ** 2),
         }[confidence]
-        width = beta(float(agent.information_gain()), share)
-        mean, std = agent.posterior()
-        bound = mean + width * std
+        width = beta(float(agent.information_gain()), share, ridge)
+        centre = agent.posterior().mean
+        bound = agent.confidence_interval().upper
         arm = agent.act()
-        assert bound[arm] >= bound.max() - 1.1e-9
+        if agent._choice is optimistic:
+            assert bound[arm] >= bound.max() - 1.1e-9
+        spread = (bound - centre) / agent.beta()
+        np.testing.assert_allclose(centre + width * spread, bound, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(agent.beta(), [width], rtol=1e-12)
         agent.observe(arm, float(rng.standard_normal()))
 
@@ -191,21 +200,18 @@ def test_greedy_gain_of_a_window_stays_where_it_is_full() -> None:
 
 
 @pytest.mark.parametrize("kind", ["greedy", "bound"])
-@every_gp
+@every_deng
 def test_a_planned_gain_counts_the_plays_that_are_held(name: str, kind: str) -> None:
-    own: dict[str, dict[str, Any]] = {
-        "sw-gp-ucb": {"window": 6},
-        "r-gp-ucb": {"restart_period": 7},
-        "igp-ucb": {},
-    }
-    parameters = own.get(name, {"discount": 0.8})
-    agent = make(name, gain=kind, **parameters)
+    memories = {"window": 6, "restart_period": 7, "discount": 0.8}
+    memory: dict[str, Any] = {key: value for key, value in memories.items() if name in takers(key)}
+    agent = make(name, gain=kind, **memory)
     found = np.array(widths(agent, T + 4))
-    assert found[0] == pytest.approx(beta(0.0), rel=1e-12)  # nothing known, nothing gained
-    if name == "sw-gp-ucb":
+    nothing = beta(0.0, ridge=float(agent.regularization[0]))
+    assert found[0] == pytest.approx(nothing, rel=1e-12)  # nothing known, nothing gained
+    if "window" in memory:
         assert np.ptp(found[6:]) == 0
         assert (np.diff(found[:7]) > 0).all()
-    elif name == "r-gp-ucb":
+    elif "restart_period" in memory:
         np.testing.assert_array_equal(found[7:], found[:-7])
         assert (np.diff(found[:7]) > 0).all()
     else:

@@ -10,21 +10,19 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import GAUSSIAN_PROCESSES, LEARNERS, kinds, takers
 
 import wgp_agents
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.registry import AGENTS, agent_class
+from wgp_agents.registry import agent_class
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 
 DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
-LEARNERS = [
-    name for name in wgp_agents.names() if not AGENTS[name].reference
-]  # need no environment
-GAUSSIAN_PROCESSES = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
 
 every_agent = pytest.mark.parametrize("name", wgp_agents.names())
+every_kind = pytest.mark.parametrize("name", kinds())  # the checks are those of the base class
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 every_gp = pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
 
@@ -65,7 +63,7 @@ def check_refused(agent: Agent, call: Callable[[], Any], match: str) -> None:
 
 @every_agent
 def test_nothing_goes_before_reset(name: str) -> None:
-    env = gymnasium.make("WGPBandit-Abrupt-v0")
+    env = gymnasium.make("WGPBandit-Abrupt-v0", horizon=15)
     env.reset(seed=0)
     agent = wgp_agents.make(name, env)
     calls: list[Callable[[], Any]] = [agent.act, lambda: agent.observe(0, 1.0)]
@@ -79,7 +77,7 @@ def test_nothing_goes_before_reset(name: str) -> None:
     assert agent.act() in range(100)
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize(
     "action", [-1, 100, 1.0, 2.5, math.nan, True, None, "3", [3], [], np.zeros(2, int)], ids=repr
 )
@@ -89,7 +87,7 @@ def test_an_action_that_does_not_fit(name: str, action: Any) -> None:
     check_refused(agent, lambda: agent.observe(action, 1.0), match)
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize(
     "actions",
     [[0, 1, 100], [-1, 0, 0], [0, 1], 3, [0.0, 1.0, 2.0], [[0, 1, 2]], [True, False, True]],
@@ -101,7 +99,7 @@ def test_actions_that_do_not_fit(name: str, actions: Any) -> None:
     check_refused(agent, lambda: agent.observe(actions, np.ones(3)), match)
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, np.float32("nan")], ids=repr)
 def test_a_reward_that_is_not_finite(name: str, reward: float) -> None:
     agent, batch = played(name), played(name, batch=3)
@@ -110,7 +108,7 @@ def test_a_reward_that_is_not_finite(name: str, reward: float) -> None:
     check_refused(batch, lambda: batch.observe(np.arange(3), [0.0, reward, 1.0]), match)
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize("reward", [math.nan, math.inf], ids=repr)
 def test_a_reward_that_is_not_finite_in_an_observation(name: str, reward: float) -> None:
     agent, batch = played(name), played(name, batch=3)
@@ -122,7 +120,7 @@ def test_a_reward_that_is_not_finite_in_an_observation(name: str, reward: float)
     check_refused(batch, lambda: batch.predict(rows, episode_start=[True, False, False]), match)
 
 
-@every_learner
+@every_kind
 def test_rewards_of_another_shape(name: str) -> None:
     agent, batch = played(name), played(name, batch=3)
     match = r"There must be one reward for each learner\. Got (?s:.*) instead\."
@@ -132,7 +130,7 @@ def test_rewards_of_another_shape(name: str) -> None:
         check_refused(batch, lambda rewards=rewards: batch.observe([0, 1, 2], rewards), match)  # type: ignore[misc]
 
 
-@every_learner
+@every_kind
 def test_observations_of_another_shape(name: str) -> None:
     agent, batch = played(name), played(name, batch=3)
     match = r"There must be 1 observations\. Got 2 instead\."
@@ -165,10 +163,13 @@ def test_a_reward_may_be_as_large_as_a_number_can_be(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "match"),
     [
-        *[(name, {}, "norm bound is drawn with the episode") for name in GAUSSIAN_PROCESSES],
+        *[
+            (name, {}, "norm bound is drawn with the episode")
+            for name in [*takers("norm_bound"), *takers("reward_range")]
+        ],
         *[
             (name, {"norm_bound": 1.0, "variation_budget": "known"}, "variation budget is drawn")
-            for name in ("wgp-ucb", "sw-gp-ucb", "r-gp-ucb")
+            for name in takers("norm_bound", "variation_budget", among=GAUSSIAN_PROCESSES)
         ],
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(value),

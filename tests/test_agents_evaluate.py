@@ -10,29 +10,32 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import GAUSSIAN_PROCESSES, bare, kinds
 from numpy.typing import NDArray
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor
 
 import wgp_agents
+from wgp_agents.arms.agent import ArmsAgent
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.rollout import Rollout, rollout
-from wgp_agents.gp.agent import GPAgent
-from wgp_agents.registry import agent_class
+from wgp_agents.registry import agent_class, agent_parameters
 from wgp_gym.registration import ENVIRONMENTS
 
 ENV_SEED, SEED, STEPS, EPISODES = 7, 40, 12, 3
-OPTIONS: dict[str, dict[str, Any]] = {  # so that they forget within 12 steps
-    "wgp-ucb": {"discount": 0.8},
-    "qff-wgp-ucb": {"discount": 0.8},
-    "sw-gp-ucb": {"window": 4},
-    "r-gp-ucb": {"restart_period": 5},
+OPTIONS: dict[str, Any] = {  # so that they forget within 12 steps, and work little
+    "discount": 0.8,
+    "window": 4,
+    "restart_period": 5,
+    "discounts": (0.8, 1.0),
+    "hidden": 8,
 }
 
-LEARNERS = [name for name in wgp_agents.names() if issubclass(agent_class(name), GPAgent)]
+REFERENCES = ("oracle", "oracle-restart", "oracle-discount")  # they read the environment
 
-every_agent = pytest.mark.parametrize("name", wgp_agents.names())
+every_kind = pytest.mark.parametrize("name", [*kinds(), *REFERENCES])
+some_agents = pytest.mark.parametrize("name", ["wgp-ucb", "ucb1", *REFERENCES])
 every_id = pytest.mark.parametrize("env_id", [entry.id for entry in ENVIRONMENTS])
 
 
@@ -57,7 +60,9 @@ def make_env(env_id: str, **kwargs: Any) -> Counting:
 
 
 def make_agent(name: str, env: Any) -> Agent:
-    return wgp_agents.make(name, env, **OPTIONS.get(name, {}))
+    accepted = agent_parameters(name)
+    options = {key: value for key, value in OPTIONS.items() if key in accepted}
+    return wgp_agents.make(name, env, **options)
 
 
 def ours(
@@ -118,7 +123,7 @@ def check(measured: Measured, expected: list[Rollout], tolerance: float, i: int 
 
 
 @every_id
-@every_agent
+@every_kind
 def test_a_bare_environment(name: str, env_id: str) -> None:
     env = make_env(env_id)
     env.reset(seed=ENV_SEED)
@@ -134,7 +139,7 @@ def test_a_bare_environment(name: str, env_id: str) -> None:
 
 
 @every_id
-@every_agent
+@pytest.mark.parametrize("name", ["wgp-ucb", "oracle"])
 def test_monitor(name: str, env_id: str) -> None:
     counting = make_env(env_id)
     env = Monitor(counting)
@@ -177,7 +182,7 @@ FORMS = [dummy, monitor_inside, monitor_outside, monitor_below_a_wrapper,
 
 
 @pytest.mark.parametrize("form", FORMS)
-@every_agent
+@some_agents
 def test_one_sub_environment(name: str, form: Any) -> None:
     env_id = "WGPBandit-Slow-v0"
     counting = make_env(env_id)
@@ -192,7 +197,9 @@ def test_one_sub_environment(name: str, form: Any) -> None:
     assert counting.steps == EPISODES * STEPS
 
 
-@every_agent
+@pytest.mark.parametrize(
+    "name", [n for n in wgp_agents.names() if not issubclass(agent_class(n), ArmsAgent)]
+)
 def test_points_of_a_box(name: str) -> None:
     env = make_env("WGPBandit-Abrupt-v0", continuous=True)
     env.reset(seed=ENV_SEED)
@@ -203,8 +210,10 @@ def test_points_of_a_box(name: str) -> None:
     check(measured, expected, tolerance=0.0)
 
 
-@every_id
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(
+    "env_id", [entry.id for entry in ENVIRONMENTS if not bare(entry.id).problem.contextual]
+)
+@pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
 def test_every_episode_has_a_new_learner(name: str, env_id: str) -> None:
     env = make_env(env_id)
     env.reset(seed=ENV_SEED)
@@ -246,7 +255,7 @@ def processes() -> Iterator[SubprocVecEnv]:
 
 
 @pytest.mark.parametrize("monitored", [False, True], ids=["bare", "VecMonitor"])
-@every_agent
+@some_agents
 def test_processes(name: str, processes: SubprocVecEnv, monitored: bool) -> None:
     env = VecMonitor(processes) if monitored else processes
     env.seed(ENV_SEED)

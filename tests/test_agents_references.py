@@ -284,3 +284,21 @@ def test_bad_parameters() -> None:
 def test_the_registry_calls_them_references() -> None:
     found = {name for name, entry in AGENTS.items() if entry.reference}
     assert found == {"oracle", "oracle-restart", "oracle-discount"}
+
+
+def test_begun_in_mid_episode_it_plans_what_is_left() -> None:
+    env: Any = gymnasium.make("WGPBandit-Abrupt-v0", horizon=40)
+    left = {}
+    for name in ("oracle-discount", "wgp-ucb"):
+        env.reset(seed=1)
+        for _ in range(20):
+            env.step(0)
+        start = env.step(0)[4]["cumulative_regret"]
+        agent = wgp_agents.make(name, env)
+        agent.reset(3)
+        over = False
+        while not over:
+            _, reward, _, over, info = env.step(action := agent.act())
+            agent.observe(action, reward)
+        left[name] = info["cumulative_regret"] - start
+    assert left["oracle-discount"] < left["wgp-ucb"]

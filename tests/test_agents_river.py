@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import LEARNERS, takers
 
 import wgp_agents
 from wgp_agents import WGPUCB
@@ -15,7 +16,6 @@ from wgp_agents.benchmark.rollout import Rollout, make_vector, rollout
 from wgp_agents.river import KeepRegret, RiverPolicy
 
 ABRUPT = "WGPBandit-Abrupt-v0"
-FORGETFUL = ("wgp-ucb", "qff-wgp-ucb", "r-gp-ucb", "sw-gp-ucb")  # tuned to B_T
 
 
 def river_seeds(seed: int, episodes: int) -> list[int]:
@@ -31,10 +31,10 @@ def ours(name: str, env: Any, seeds: list[int], agent_seed: int, **options: Any)
     return [rollout(agent, env, seed, agent_seed) for seed in seeds]
 
 
-@pytest.mark.parametrize("name", [name for name in wgp_agents.names() if name != "oracle"])
+@pytest.mark.parametrize("name", LEARNERS)
 def test_every_agent_plays_in_river_as_in_rollout(name: str) -> None:
     bandit = pytest.importorskip("river.bandit")
-    options = {"variation_budget": "known"} if name in FORGETFUL else {}
+    options = {"variation_budget": "known"} if name in takers("variation_budget") else {}
     bare = gymnasium.make(ABRUPT, horizon=25, norm_bound=5.0, variation_budget=4.0)
     env = KeepRegret(bare)
     policies = [RiverPolicy(name, env, seed, **options) for seed in (3, 4)]
@@ -47,7 +47,7 @@ def test_every_agent_plays_in_river_as_in_rollout(name: str) -> None:
             assert [row["arm"] for row in rows] == one["action"][0].tolist()
             assert [row["reward"] for row in rows] == one["reward"][0].tolist()
             assert regrets[episode, i] == one["cumulative_regret"][0, -1]
-    assert len(np.unique(regrets)) == 6
+    assert all(len(np.unique(column)) == 3 for column in regrets.T)  # in other episodes
 
 
 def test_river_replays_a_log_whose_arms_have_names() -> None:

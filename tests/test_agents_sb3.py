@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import kinds
 from numpy.typing import NDArray
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
@@ -14,12 +15,15 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
 from wgp_agents.base import Agent
+from wgp_agents.registry import agent_parameters
 
-ENV_SEED, SEED, STEPS = 7, 40, 30
-OPTIONS: dict[str, dict[str, Any]] = {  # with the defaults little is forgotten in 30 steps
-    "wgp-ucb": {"variation_budget": "known", "information_gain": 40.0},
-    "sw-gp-ucb": {"window": 6},
-    "r-gp-ucb": {"restart_period": 7},
+ENV_SEED, SEED, STEPS = 7, 40, 20
+OPTIONS: dict[str, Any] = {  # with the defaults little is forgotten in 20 steps
+    "variation_budget": "known",
+    "window": 6,
+    "restart_period": 7,
+    "discounts": (0.8, 1.0),
+    "hidden": 8,
 }
 
 every_agent = pytest.mark.parametrize("name", wgp_agents.names())
@@ -32,7 +36,9 @@ def make_env(**kwargs: Any) -> Any:
 
 
 def make_agent(name: str, env: Any) -> Agent:
-    return wgp_agents.make(name, env, **OPTIONS.get(name, {}))
+    accepted = agent_parameters(name)
+    options = {key: value for key, value in OPTIONS.items() if key in accepted}
+    return wgp_agents.make(name, env, **options)
 
 
 def by_hand(name: str, env: Any, env_seed: int, seed: int, episodes: int) -> Runs:
@@ -70,8 +76,13 @@ def evaluated(agent: Agent, env: Any, episodes: int) -> Runs:
     return rewards, np.array(actions)
 
 
-@pytest.mark.parametrize("kwargs", [{}, {"dim": 2, "points_per_dim": 6}], ids=["line", "square"])
-@every_agent
+@pytest.mark.parametrize(
+    ("name", "kwargs"),
+    [
+        *[pytest.param(name, {}, id=name) for name in wgp_agents.names()],
+        *[pytest.param(n, {"dim": 2, "points_per_dim": 6}, id=f"{n}-square") for n in kinds()],
+    ],
+)
 def test_a_bare_environment(name: str, kwargs: dict[str, Any]) -> None:
     totals, actions = by_hand(name, make_env(**kwargs), ENV_SEED, SEED, episodes=3)
     env = make_env(**kwargs)
@@ -131,7 +142,7 @@ def test_the_native_vector_environment(name: str) -> None:
         assert totals[i] == rewards[0]
 
 
-@every_agent
+@pytest.mark.parametrize("name", [*kinds(), "oracle", "oracle-discount"])
 def test_wrappers_are_looked_through(name: str) -> None:
     env: Any = Monitor(gymnasium.wrappers.TransformReward(make_env(), lambda reward: reward))
     env.reset(seed=ENV_SEED)

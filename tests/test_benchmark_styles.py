@@ -10,7 +10,7 @@ import pytest
 from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.figures import compare as plots
 from wgp_agents.benchmark.figures.styles import DASHES, STYLES, base_style, styles
-from wgp_agents.registry import AGENTS, AgentEntry
+from wgp_agents.registry import AGENTS, REST, AgentEntry
 
 
 def test_every_agent_looks_like_itself_and_like_no_other() -> None:
@@ -49,7 +49,7 @@ def test_agents_without_a_row_look_the_same_whatever_they_are_compared_with(
 ) -> None:
     fresh = [f"fresh-{k}" for k in range(40)]
     for name in fresh:
-        monkeypatch.setitem(AGENTS, name, AgentEntry(name, "m:C", name, "none"))
+        monkeypatch.setitem(AGENTS, name, AgentEntry(name, "m:C", name, "none", REST))
     found = styles([AgentSpec(name, name) for name in AGENTS])
     assert len(set(found.values())) == len(AGENTS) > 50
     alone = styles([AgentSpec("x", "fresh-7"), AgentSpec("y", "fresh-3")])

@@ -169,7 +169,7 @@ def test_a_step_without_reset(variant: Variant, make_env: Make, episodes: int) -
 
 
 @pytest.mark.parametrize(
-    "method", ["expected_rewards", "optimal_action", "render", "function_changes", "rewound"]
+    "method", ["expected_rewards", "optimal_action", "render", "function_changes", "fork"]
 )
 def test_the_truth_before_reset(make_env: Make, method: str) -> None:
     env = make_env("WGPBandit-Abrupt-v0", render_mode="ansi")

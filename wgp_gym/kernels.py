@@ -24,6 +24,7 @@ from wgp_gym.validation import check_choice, check_float, reject
 __all__ = [
     "CentredLinear",
     "Empirical",
+    "FeatureKernel",
     "Kernel",
     "Linear",
     "Matern",

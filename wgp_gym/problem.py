@@ -68,12 +68,15 @@ class BanditProblem:
         if isinstance(self.kernel, Empirical) and len(self.kernel.matrix) != len(domain):
             reject("domain", owner, f"the {len(self.kernel.matrix)} arms of its kernel", domain)
         object.__setattr__(self, "domain", domain)  # frozen, so set through object
-        check_bool("contextual", self.contextual, owner)
+        check_bool("continuous", self.continuous, owner)
+        if check_bool("contextual", self.contextual, owner) and self.continuous:
+            reject("contextual", owner, "False on a box", True)
         check_choice("link", self.link, owner, LINKS)
         if self.reward_range is not None:
             ends = as_floats("reward_range", self.reward_range, owner, RANGE_RULE)
             if ends.shape != (2,) or not (np.isfinite(ends).all() and ends[0] < ends[1]):
                 reject("reward_range", owner, RANGE_RULE, self.reward_range)
+            object.__setattr__(self, "reward_range", tuple(ends.tolist()))
         for name in ("noise_scale", "norm_bound", "variation_budget"):
             value = getattr(self, name)
             if value is None and name != "noise_scale":

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from wgp_agents.access import problem_reader
+from wgp_agents.observation import rows_of, shown_arms
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
@@ -104,7 +105,9 @@ class Agent(ABC):
         """
         uniform = self._require_reset()
         if self.problem.contextual:
-            self.arms = self._shown_arms(self._rows_of(observation))
+            self.arms = shown_arms(
+                rows_of(observation, self.problem, self.num_learners), self.problem
+            )
         actions = self._choose(uniform)
         if self.batched:
             return actions
@@ -187,7 +190,7 @@ class Agent(ABC):
                 or a reward in them is not finite. The agent is then as it was.
         """
         del state, deterministic
-        rows = self._rows_of(observation)
+        rows = rows_of(observation, self.problem, self.num_learners)
         fresh = rows[:, 1] == 0
         if episode_start is not None:
             fresh = fresh | np.asarray(episode_start, bool).reshape(-1)
@@ -196,7 +199,7 @@ class Agent(ABC):
             streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
         dim = self.problem.domain.shape[1]
         rewards = finite(np.where(fresh, 0.0, rows[:, 2 + dim]))
-        shown = self._shown_arms(rows) if self.problem.contextual else None
+        shown = shown_arms(rows, self.problem) if self.problem.contextual else None
         if fresh.any():
             self._begin(fresh)
         self._streams = streams
@@ -205,35 +208,6 @@ class Agent(ABC):
         self.arms = shown
         chosen = self._choose(streams)
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
-
-    def _rows_of(self, observation: Any) -> Array:
-        """Return one observation for each learner, `(B, size)`.
-
-        Raises:
-            ValueError: If there are not so many, or they are not of this size.
-        """
-        rows = np.atleast_2d(np.asarray(observation, float))
-        if len(rows) != self.num_learners:
-            raise ValueError(
-                f"There must be {self.num_learners} observations. Got {len(rows)} instead."
-            )
-        domain = self.problem.domain
-        size = 3 + domain.shape[1] + (domain.size if self.problem.contextual else 0)
-        if rows.shape[1:] != (size,):
-            raise ValueError(f"An observation has {size} numbers. Got {rows.shape[1]} instead.")
-        return rows
-
-    def _shown_arms(self, rows: Array) -> Array:
-        """Return the arms that observations `(B, size)` show, `(B, n, d)`.
-
-        Raises:
-            ValueError: If one is not in [0, 1]^d.
-        """
-        n, dim = self.problem.domain.shape
-        arms = rows[:, 3 + dim :].reshape(-1, n, dim)
-        if not (arms.min() >= 0 and arms.max() <= 1):
-            raise ValueError(f"The arms shown must be in [0, 1]^{dim}. Got {arms!r} instead.")
-        return arms
 
     def _decode(self, places: Array) -> NDArray[Any]:
         """Return the actions that stand at `places` `(B, d)`, as an observation shows them."""

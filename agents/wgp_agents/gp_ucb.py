@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.access import problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import BayesParameters, BoxWidth, bayes_width
+from wgp_agents.gp.bayes_width import BayesParameters, BoxWidth, bayes_parameters, bayes_width
 from wgp_agents.gp.memory import RestartMemory
 
 __all__ = ["GPUCB"]
@@ -43,6 +43,9 @@ class GPUCB(GPAgent):
         confidence_width: Any = "theory",
         **common: Unpack[BayesParameters],
     ) -> None:
+        parameters = bayes_parameters("GPUCB", common)
         problem = problem_reader(env)()
         width = bayes_width("GPUCB", problem, confidence_width, delta, BoxWidth)
-        super().__init__(env, memory=RestartMemory, delta=delta, confidence_width=width, **common)
+        super().__init__(
+            env, memory=RestartMemory, delta=delta, confidence_width=width, **parameters
+        )

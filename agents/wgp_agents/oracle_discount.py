@@ -26,9 +26,10 @@ DISCOUNTS = tuple(
 class OracleDiscount(Agent):
     """WGP-UCB with the discount that suits this very episode best: a reference, no competitor.
 
-    Before its first play it runs WGP-UCB with every discount of the grid through a copy of the
-    episode, functions and noise included, and then plays the actions of the run of least regret:
-    what any fixed eta of the grid could have done, noise and ties included. It learns nothing.
+    Before its first play it runs WGP-UCB with every discount of the grid through a copy of what
+    is left of the episode, functions and noise included, and then plays the actions of the run of
+    least regret: what any fixed eta of the grid could have done, noise and ties included. It
+    learns nothing.
 
     Args:
         env: The environment to play; it reads the truth there.
@@ -47,7 +48,7 @@ class OracleDiscount(Agent):
         self, env: Any, *, discounts: Any = DISCOUNTS, **common: Unpack[GPParameters]
     ) -> None:
         super().__init__(env)
-        self._read_episodes = truth_reader(env, "rewound")
+        self._read_episodes = truth_reader(env, "fork")
         rule = "numbers in (0, 1]"
         grid = as_floats("discounts", discounts, "OracleDiscount", rule)
         if grid.ndim != 1 or not grid.size or not ((grid > 0) & (grid <= 1)).all():
@@ -83,7 +84,7 @@ class OracleDiscount(Agent):
             learners = slice(start, start + dynamics.batch)
             start += dynamics.batch
             wanted = missing[learners]
-            if not wanted.any():
+            if dynamics.over or not wanted.any():
                 continue
             common = of_learners(self._common, learners)
             least = np.full(dynamics.batch, np.inf)
@@ -94,13 +95,13 @@ class OracleDiscount(Agent):
                 better = wanted & (regret < least)
                 least[better] = regret[better]
                 self.best[learners][better] = discount
-                self._plan[:, learners][:, better] = plays[:, better]
+                self._plan[: len(plays), learners][:, better] = plays[:, better]
 
     def _run(
         self, dynamics: Dynamics, discount: float, seeds: list[int], common: GPParameters
     ) -> tuple[Array, NDArray[Any]]:
-        """Return cumulative regrets `(b,)` and actions `(T, b, ...)` of one run of b episodes."""
-        dynamics = dynamics.rewound()
+        """Return cumulative regrets `(b,)` and actions, step first, of one run of b episodes."""
+        dynamics = dynamics.fork()
         agent = WGPUCB(dynamics.problem, discount=discount, **common)
         agent.reset(seeds)
         plays = []

@@ -1,7 +1,10 @@
-"""Parameters that may differ from learner to learner."""
+"""Parameters: which there are, and those that may differ from learner to learner."""
 
 from __future__ import annotations
 
+import inspect
+import typing
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,7 @@ import numpy as np
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
-__all__ = ["per_learner"]
+__all__ = ["keywords", "per_learner"]
 
 
 def per_learner(
@@ -62,3 +65,16 @@ def per_learner(
     if array.ndim == 1 and len(array) != batch:
         reject(name, owner, f"a scalar or of shape ({batch},)", value)
     return np.broadcast_to(array, batch).copy()
+
+
+def keywords(function: Callable[..., Any]) -> list[str]:
+    """Return a function's keyword-only parameters, and those that it unpacks from a TypedDict."""
+    found = []
+    hints = typing.get_type_hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            found.append(name)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            (shared,) = typing.get_args(hints[name])
+            found += typing.get_type_hints(shared)
+    return found

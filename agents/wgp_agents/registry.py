@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from wgp_agents.base import Agent
-from wgp_gym.validation import check_choice
+from wgp_agents.parameters import keywords
+from wgp_gym.validation import check_choice, check_names
 
-__all__ = ["AGENTS", "FAMILIES", "AgentEntry", "agent_class", "make", "names"]
+__all__ = ["AGENTS", "FAMILIES", "AgentEntry", "agent_class", "agent_parameters", "make", "names"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class AgentEntry:
         entry_point: Its class, as "module:Class" within `wgp_agents`.
         title: How it is written in figures and tables.
         summary: One line that says what it is.
-        family: What it takes rewards for, one of `FAMILIES`.
+        family: The family of models that it belongs to, one of `FAMILIES`.
         preset: Parameters that it takes unless others are given.
         extra: The extra of the package that it needs, or "".
         reference: Whether it reads the truth: a reference line, no competitor.
@@ -205,6 +206,18 @@ def agent_class(name: str) -> type[Agent]:
     return found
 
 
+def agent_parameters(name: str) -> list[str]:
+    """Return the names of the parameters that an agent takes.
+
+    Raises:
+        ValueError: If there is no such agent.
+        ModuleNotFoundError: If the extra that it needs is not installed.
+    """
+    made = agent_class(name)
+    fixed = {"algo"} if AGENTS[name].extra else set()  # it is the agent's name
+    return [parameter for parameter in keywords(made.__init__) if parameter not in fixed]
+
+
 def make(name: str, env: Any, **parameters: Any) -> Agent:
     """Make an agent for an environment.
 
@@ -214,8 +227,9 @@ def make(name: str, env: Any, **parameters: Any) -> Agent:
         **parameters: The agent's own parameters; see its class.
 
     Raises:
-        ValueError: If there is no such agent, or a parameter is out of its range.
+        ValueError: If there is no such agent or parameter, or one is out of its range.
         ModuleNotFoundError: If the extra that it needs is not installed.
     """
     made = agent_class(name)
+    check_names(parameters, f"The agent {name!r}", agent_parameters(name))
     return made(env, **{**dict(AGENTS[name].preset), **parameters})

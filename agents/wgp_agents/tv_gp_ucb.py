@@ -10,7 +10,12 @@ import numpy as np
 
 from wgp_agents.access import problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import BayesParameters, DriftingBoxWidth, bayes_width
+from wgp_agents.gp.bayes_width import (
+    BayesParameters,
+    DriftingBoxWidth,
+    bayes_parameters,
+    bayes_width,
+)
 from wgp_agents.gp.drift import DriftMemory
 from wgp_agents.parameters import per_learner
 from wgp_gym.kernels import Array
@@ -57,10 +62,11 @@ class TVGPUCB(GPAgent):
         confidence_width: Any = "heuristic",
         **common: Unpack[BayesParameters],
     ) -> None:
+        parameters = bayes_parameters("TVGPUCB", common)
         problem = problem_reader(env)()
         memory = partial(DriftMemory, eps=drifts(eps, problem.batch_size or 1))
         width = bayes_width("TVGPUCB", problem, confidence_width, delta, DriftingBoxWidth)
-        super().__init__(env, memory=memory, delta=delta, confidence_width=width, **common)
+        super().__init__(env, memory=memory, delta=delta, confidence_width=width, **parameters)
 
 
 def drifts(eps: Any, batch: int) -> Array:

@@ -9,7 +9,12 @@ import numpy as np
 
 from wgp_agents.access import problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import BayesParameters, DriftingBoxWidth, bayes_width
+from wgp_agents.gp.bayes_width import (
+    BayesParameters,
+    DriftingBoxWidth,
+    bayes_parameters,
+    bayes_width,
+)
 from wgp_agents.gp.memory import RestartMemory
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.parameters import per_learner
@@ -51,6 +56,7 @@ class TVRGPUCB(GPAgent):
         confidence_width: Any = "heuristic",
         **common: Unpack[BayesParameters],
     ) -> None:
+        parameters = bayes_parameters("TVRGPUCB", common)
         problem = problem_reader(env)()
         drift = per_learner("TVRGPUCB", "eps", eps, problem.batch_size or 1, 0.0, 1.0)
         if restart_period is None:
@@ -62,7 +68,7 @@ class TVRGPUCB(GPAgent):
             forgetting=Forgetting("restart_period", restart_period),
             delta=delta,
             confidence_width=width,
-            **common,
+            **parameters,
         )
 
 

@@ -4,8 +4,8 @@ All streams move together, while how many numbers a variate takes may be a matte
 the draw is the seed of a SplitMix64 sequence [SLF14], from which a learner takes what it needs.
 
 References:
-    [MT00] Marsaglia, Tsang. A Simple Method for Generating Gamma Variables. ACM Transactions on
-    Mathematical Software 26, 2000.
+    [Che78] Cheng. Generating Beta Variates with Nonintegral Shape Parameters. Communications of
+    the ACM 21, 1978.
     [SLF14] Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014.
 """
 
@@ -28,6 +28,8 @@ Seeds = NDArray[np.uint64]
 STEP = np.uint64(0x9E3779B97F4A7C15)  # the constants of SplitMix64
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S12, S27, S30, S31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
+LOG_4 = math.log(4.0)
+SQUEEZE = 1.0 + math.log(5.0)
 
 
 def normal_variates(uniform: UniformStreams, count: int) -> Array:
@@ -49,8 +51,8 @@ def normal_variates(uniform: UniformStreams, count: int) -> Array:
 def beta_variates(uniform: UniformStreams, first: Array, second: Array) -> Array:
     """Return variates of Beta(a, b), `(B, K)`, exact up to rounding; one draw for each learner.
 
-    A variate is G_a / (G_a + G_b) of two gamma variates, each by the rejection of [MT00]. (The
-    inverse distribution function costs about eight times as much.)
+    By rejection from a log-logistic law, algorithm BB of [Che78]: at most 4 / e = 1.47 trials on
+    average, of two uniform numbers each.
 
     Args:
         uniform: The learners' streams.
@@ -82,25 +84,31 @@ def fraction(state: np.uint64) -> float:
 
 
 @compiled
-def gamma_variate(state: np.uint64, shape: float) -> tuple[np.uint64, float]:
-    """Return the next state and a variate of Gamma(shape), shape >= 1; see [MT00]."""
-    d = shape - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
+def beta_variate(state: np.uint64, first: float, second: float) -> tuple[np.uint64, float]:
+    """Return the next state and a variate of Beta(first, second), both >= 1; see [Che78].
+
+    With a the smaller one, b the larger, and L logistic of scale 1 / lambda, a e^L / (b + a e^L)
+    is a variate of the smaller one's side if the trial succeeds. [Che78] has lambda^2 = (2 a b - a
+    - b) / (a + b - 2) where both are above 1; the form below has its limit, 1, at a = b = 1.
+    """
+    a, b = min(first, second), max(first, second)
+    p, q = a - 1.0, b - 1.0
+    power = math.sqrt(1.0 + 2.0 * p * (q / (p + q))) if q > 0.0 else 1.0  # lambda
     while True:
         state += STEP
-        radius = math.sqrt(-2.0 * math.log(fraction(state)))
-        state += STEP
-        x = radius * math.cos(2.0 * math.pi * fraction(state))
-        v = 1.0 + c * x
-        if v <= 0.0:
-            continue
-        v = v * v * v
-        state += STEP
         u = fraction(state)
-        if u < 1.0 - 0.0331 * x**4:  # spares most logarithms
-            return state, d * v
-        if math.log(u) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
-            return state, d * v
+        state += STEP
+        z = u * u * fraction(state)
+        v = math.log(u / (1.0 - u)) / power
+        w = a * math.exp(v)
+        r = (a + power) * v - LOG_4
+        # log z <= 5 z - 1 - log 5, and log x >= 1 - 1 / x: these two spare most logarithms.
+        if a + r - w < 5.0 * z - SQUEEZE:
+            log_z = math.log(z)
+            if r + (a + b) * math.log((a + b) / (b + w)) < log_z:
+                continue
+        share = w / (b + w) if first <= second else b / (b + w)
+        return state, share
 
 
 @compiled
@@ -109,9 +117,7 @@ def fill_beta(seeds: Seeds, first: Array, second: Array, variates: Array) -> Non
     for i in range(len(seeds)):
         state = mixed(seeds[i] + STEP)
         for k in range(first.shape[1]):
-            state, one = gamma_variate(state, first[i, k])
-            state, other = gamma_variate(state, second[i, k])
-            variates[i, k] = one / (one + other)
+            state, variates[i, k] = beta_variate(state, first[i, k], second[i, k])
 
 
 @compiled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent, GPParameters
@@ -42,5 +41,6 @@ class WGPTS(GPAgent):
         **common: Unpack[GPParameters],
     ) -> None:
         forgetting = Forgetting("discount", discount, variation_budget, information_gain)
-        memory = partial(DiscountMemory, tight=True)
-        super().__init__(env, memory=memory, forgetting=forgetting, choice=thompson, **common)
+        super().__init__(
+            env, memory=DiscountMemory, forgetting=forgetting, choice=thompson, **common
+        )

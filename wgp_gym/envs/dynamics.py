@@ -90,18 +90,14 @@ class Dynamics:
         self._sup_variation = gather(episodes, "sup_variation")
         self._changes = np.diff(self._variation, axis=0, prepend=self._variation[:1]) > 0
         self._episodes = [replace(episode, arms=None) for episode in episodes]  # the truth has them
-        self._rewind()
-
-    def _rewind(self) -> None:
-        """Go to the first step of the episodes at hand."""
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
         self._places: NDArray[Any] = np.zeros((self.batch, self.task.domain.shape[1]))
         if self.history is not None:
             self.history = []
 
-    def rewound(self) -> Dynamics:
-        """Return the same episodes, functions and noise, at their start.
+    def fork(self) -> Dynamics:
+        """Return the same episodes, functions and noise, at the same step.
 
         What is played there moves nothing here. Nothing is drawn or copied, and nothing recorded.
 
@@ -109,10 +105,9 @@ class Dynamics:
             ResetNeeded: If there was no reset yet.
         """
         self._require_reset()
-        start = copy.copy(self)
-        start.history = None
-        start._rewind()
-        return start
+        other = copy.copy(self)
+        other.history = None
+        return other
 
     def _draw(self, rng: np.random.Generator) -> tuple[Episode, Array]:
         entropy = rng.integers(2**63, size=2).tolist()

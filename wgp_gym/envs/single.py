@@ -172,15 +172,15 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
         """
         return bool(self._dynamics.function_changes()[0])
 
-    def rewound(self) -> Dynamics:
-        """Return this episode from its start, the same functions and noise, as a batch of one.
+    def fork(self) -> Dynamics:
+        """Return this episode from here on, the same functions and noise, as a batch of one.
 
         Playing it moves nothing here. For reference agents that read the truth.
 
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        return self._dynamics.rewound()
+        return self._dynamics.fork()
 
     def render(self) -> Any:
         """Return the picture, `(height, width, 3)` of uint8, or the text of this moment."""

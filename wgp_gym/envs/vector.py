@@ -170,15 +170,15 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
         """
         return self._dynamics.function_changes()
 
-    def rewound(self) -> Dynamics:
-        """Return these episodes from their start, the same functions and noise.
+    def fork(self) -> Dynamics:
+        """Return these episodes from here on, the same functions and noise.
 
         Playing them moves nothing here. For reference agents that read the truth.
 
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        return self._dynamics.rewound()
+        return self._dynamics.fork()
 
     def render(self) -> tuple[Any, ...] | None:
         """Return one picture or text for each sub-environment."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import TIE
+from wgp_agents.gp.compiled import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["argmax", "drawn"]
@@ -18,13 +21,34 @@ def argmax(index: Array, uniform: Array) -> NDArray[np.int64]:
         index: `(B, K)`; not a number counts as the smallest.
         uniform: One draw from [0, 1) for each learner, `(B,)`.
     """
-    index = np.where(np.isnan(index), -np.inf, index)
-    best = index.max(axis=1, keepdims=True)
-    tied = (index >= best - TIE) | (index == best)  # infinity less anything is no tie of its own
-    count = tied.sum(axis=1)
-    rank = np.minimum((uniform * count).astype(np.int64), count - 1) + 1
-    chosen: NDArray[np.int64] = (tied.cumsum(axis=1) == rank[:, None]).argmax(axis=1)
+    chosen = np.zeros(len(index), np.int64)
+    fill_argmax(index, uniform, TIE, chosen)
     return chosen
+
+
+@compiled
+def is_tied(value: float, least: float) -> bool:
+    """Return whether an index is one of the largest, which all are where none is a number."""
+    return value >= least or least == -math.inf
+
+
+@compiled
+def fill_argmax(index: Array, uniform: Array, tie: float, chosen: NDArray[np.int64]) -> None:
+    """Fill in the arm of the largest index of every learner. See `argmax`."""
+    for i in range(len(index)):
+        best, count = -math.inf, 0
+        for value in index[i]:
+            if value > best:  # not if it is not a number
+                best = value
+        for value in index[i]:
+            count += is_tied(value, best - tie)
+        rank = min(int(uniform[i] * count), count - 1)
+        for k in range(index.shape[1]):
+            if is_tied(index[i, k], best - tie):
+                if rank == 0:
+                    chosen[i] = k
+                    break
+                rank -= 1
 
 
 def drawn(probabilities: Array, uniform: Array) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Mask
+from wgp_agents.gp.compiled import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["AllPlays", "ArmMemory", "DiscountedPlays"]
@@ -60,7 +61,7 @@ class ArmMemory(ABC):
 
 
 class AllPlays(ArmMemory):
-    """Every play counts alike, for ever.
+    """Every play counts alike, until its arm is forgotten.
 
     Args:
         batch: B.
@@ -69,10 +70,11 @@ class AllPlays(ArmMemory):
 
     def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
         """Take in one play of every learner in `active`."""
-        rows = np.flatnonzero(active)
-        self.counts[rows, arms[rows]] += 1.0
-        self.sums[rows, arms[rows]] += rewards[rows]
-        self.steps[rows] += 1
+        add_plays(arms, rewards, active, self.counts, self.sums, self.steps)
+
+    def forget(self, arms: Mask) -> None:
+        """Forget all plays of the arms in `arms` `(B, K)`; `steps` goes on counting."""
+        self.counts[arms] = self.sums[arms] = 0.0
 
 
 class DiscountedPlays(ArmMemory):
@@ -90,12 +92,35 @@ class DiscountedPlays(ArmMemory):
 
     def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
         """Let the learners in `active` forget a little, and take in one play of each."""
-        fading = np.where(active, self.discount, 1.0)[:, None]
-        self.counts *= fading
-        fading = fading * (self.counts >= FADED)
-        self.sums *= fading
-        self.counts *= fading > 0
-        rows = np.flatnonzero(active)
-        self.counts[rows, arms[rows]] += 1.0
-        self.sums[rows, arms[rows]] += rewards[rows]
-        self.steps[rows] += 1
+        fade(active, self.discount, self.counts, self.sums)
+        add_plays(arms, rewards, active, self.counts, self.sums, self.steps)
+
+
+@compiled
+def add_plays(
+    arms: NDArray[np.int64],
+    rewards: Array,
+    active: Mask,
+    counts: Array,
+    sums: Array,
+    steps: NDArray[np.int64],
+) -> None:
+    """Add a play of every learner in `active`. See `ArmMemory`."""
+    for i in range(len(arms)):
+        if active[i]:
+            counts[i, arms[i]] += 1.0
+            sums[i, arms[i]] += rewards[i]
+            steps[i] += 1
+
+
+@compiled
+def fade(active: Mask, discount: Array, counts: Array, sums: Array) -> None:
+    """Discount the counts and sums of every learner in `active`. See `DiscountedPlays`."""
+    for i in range(len(counts)):
+        if not active[i]:
+            continue
+        for k in range(counts.shape[1]):
+            counts[i, k] *= discount[i]
+            sums[i, k] *= discount[i]
+            if counts[i, k] < FADED:
+                counts[i, k] = sums[i, k] = 0.0

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wgp_agents.benchmark.accepted import agent_parameters, environment_parameters
+from wgp_agents.benchmark.accepted import environment_parameters
 from wgp_agents.benchmark.experiment import BATCH, AgentSpec, Experiment, TaskSpec
-from wgp_agents.registry import AGENTS
+from wgp_agents.registry import AGENTS, agent_parameters
 from wgp_gym.registration import ENVIRONMENTS
 from wgp_gym.validation import check_choice, check_int, check_names, reject
 
@@ -169,7 +169,7 @@ def lay_out(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
     check_names(entry, "An [[environment]]", ("id", "name", "kwargs"))
     known = [one.id for one in ENVIRONMENTS]
     chosen = check_choice("id", entry.get("id"), "an [[environment]]", known)
-    base = entry.get("name", chosen.removeprefix("WGPBandit-").rpartition("-v")[0].lower())
+    base = entry.get("name", task_name(chosen))
     if not isinstance(base, str) or not base.strip() or "\n" in base:
         reject("name", "an [[environment]]", "a text of one line", base)
     kwargs = table(entry, "kwargs", "an [[environment]]")
@@ -178,6 +178,12 @@ def lay_out(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
     for made, _, varied in combinations(kwargs):
         name = " ".join([base, *(f"{key}={value}" for key, value in varied.items())])
         yield TaskSpec(name, chosen, shared | made, base, varied)
+
+
+def task_name(environment: str) -> str:
+    """Return what the task of an id is called: "linear abrupt" of "WGPBandit-LinearAbrupt-v0"."""
+    short = environment.removeprefix("WGPBandit-").rpartition("-v")[0]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", short).lower()
 
 
 def line_up(entry: Table) -> Iterator[AgentSpec]:

@@ -24,6 +24,7 @@ from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_choice, reject
 
 __all__ = ["GPAgent", "GPParameters", "Posterior"]
@@ -55,8 +56,8 @@ class GPAgent(Agent):
         choice: What it makes of posterior and beta: `optimistic` (the upper confidence bound),
             `randomised` or `thompson`.
         width_form: The formula of beta where `confidence_width` is "theory".
-        restart_when: Returns who restarts before the next choice, a bool or `(B,)`; for
-            references that read the truth.
+        restart_when: Returns whose memory is emptied before the next choice, a bool or `(B,)`;
+            for references that read the truth. The clock of the confidence bound goes on.
         regularization: lambda > 0, the model's noise variance. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which the confidence bound may fail.
         norm_bound: B >= 0. Default: the problem's, read at each restart.
@@ -120,13 +121,12 @@ class GPAgent(Agent):
         self._steps = np.zeros(batch, np.int64)
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
         self.gain = check_choice("gain", gain, owner, GAINS)
-        if self.problem.contextual and gain in ("greedy", "bound"):
-            reject("gain", owner, "'realised' or 'determinant' where arms are drawn anew", gain)
-        source = feature_source(features, self.problem, owner)
-        space: type[Arms | Box | Contexts] = Box if self.problem.continuous else Arms
         if self.problem.contextual:
-            space = Contexts
-        self._decisions: Decisions = space(source, self.problem.domain, self.regularization)
+            check_gains(owner, gain, forgetting)
+        source = feature_source(features, self.problem, owner)
+        self._decisions = decision_set(self.problem)(
+            source, self.problem.domain, self.regularization
+        )
         self._planned: PlannedGains | None = None
         if gain != "realised":
             self._planned = PlannedGains(gain, self._decisions.basis, source, self.problem)
@@ -134,9 +134,6 @@ class GPAgent(Agent):
         self.forgetting = forgetting
         if forgetting is not None:
             forgetting.check(owner, batch)
-            if forgetting.gain_is_computed and self.problem.contextual:
-                rule = "'order' or a number where arms are drawn anew"
-                reject("information_gain", owner, rule, "computed")
             if forgetting.gain_is_computed:
                 gains = computed_gain(self._decisions.basis, self.problem.horizon)
                 self.forgetting = replace(forgetting, information_gain=gains)
@@ -186,7 +183,8 @@ class GPAgent(Agent):
         if self._restart_when is not None:
             now = np.broadcast_to(np.asarray(self._restart_when(), bool), self.num_learners)
             if now.any():
-                self._restart(now)
+                nothing = np.full(self.num_learners, self._memory.nothing_forgotten)
+                self._memory.restart(now, nothing)
         if isinstance(self._decisions, Contexts):
             self._decisions.show(self.arms)
         return self._choice(self._decisions, self._memory, self._widths(), uniform)
@@ -251,6 +249,26 @@ class GPAgent(Agent):
         """
         self._require_reset()
         return self._memory.gain.copy() if self.batched else float(self._memory.gain[0])
+
+
+def decision_set(problem: BanditProblem) -> type[Arms | Box | Contexts]:
+    """Return how memories see the set that a problem's actions are from."""
+    if problem.contextual:
+        return Contexts
+    return Box if problem.continuous else Arms
+
+
+def check_gains(owner: str, gain: str, forgetting: Forgetting | None) -> None:
+    """Check that no gain of known arms is asked for where arms are drawn anew at each step.
+
+    Raises:
+        ValueError: If one is.
+    """
+    if gain in ("greedy", "bound"):
+        reject("gain", owner, "'realised' or 'determinant' where arms are drawn anew", gain)
+    if forgetting is not None and forgetting.gain_is_computed:
+        rule = "'order' or a number where arms are drawn anew"
+        reject("information_gain", owner, rule, "computed")
 
 
 def checked_width(owner: str, value: Any, batch: int) -> Any:

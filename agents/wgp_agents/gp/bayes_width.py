@@ -26,7 +26,7 @@ from wgp_agents.parameters import per_learner
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
-from wgp_gym.validation import as_floats, check_float, check_int, reject
+from wgp_gym.validation import as_floats, check_float, check_int, check_names, reject
 
 __all__ = [
     "BayesParameters",
@@ -34,6 +34,7 @@ __all__ = [
     "DriftingBoxWidth",
     "FiniteWidth",
     "HeuristicWidth",
+    "bayes_parameters",
     "bayes_width",
 ]
 
@@ -46,6 +47,16 @@ class BayesParameters(TypedDict, total=False):
     regularization: Any
     noise_scale: Any
     features: str | FeatureMap
+
+
+def bayes_parameters(owner: str, common: BayesParameters) -> BayesParameters:
+    """Return the parameters that were given.
+
+    Raises:
+        ValueError: If one is not of these: there is no norm bound in a Bayesian width.
+    """
+    check_names(common, owner, BayesParameters.__annotations__)
+    return common
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,10 +82,8 @@ def posterior_of(
 def deviation_of(i: int, normals: Array, basis: Basis, state: DiscountArrays) -> Array:
     """Return what `wgp_agents.gp.compiled.deviations` draws for learner i, `(m,)`."""
     m, ridge = int(basis.rank[i]), float(basis.ridge[i])
-    R, z = factor(state.gram[i], m, ridge), normals[:m]
-    if state.tight.size:
-        R2 = factor(state.double_gram[i], m, ridge)
-        z = solve_triangular(R, R2.T @ z, trans="T", check_finite=False)
+    R, R2 = factor(state.gram[i], m, ridge), factor(state.double_gram[i], m, ridge)
+    z = solve_triangular(R, R2.T @ normals[:m], trans="T", check_finite=False)
     drawn = np.zeros(len(normals))
     drawn[:m] = np.sqrt(ridge) * solve_triangular(R, z, check_finite=False)
     return drawn

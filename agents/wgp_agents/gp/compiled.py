@@ -475,10 +475,10 @@ def deviations(
     state: DiscountArrays,
     drawn: Array,
 ) -> None:
-    """Draw weights around the posterior mean, of covariance lambda V^{-1}, of active learners.
+    """Draw weights around the posterior mean for active learners.
 
-    Where the state keeps the variances of [Deng22] Theorem 2, of covariance
-    lambda V^{-1} (A2 + lambda I) V^{-1}.
+    Their covariance is lambda V^{-1} (A2 + lambda I) V^{-1}, of [Deng22] Theorem 2: that of the
+    posterior mean if the noise were drawn anew. Without weights it is lambda V^{-1}.
 
     Args:
         normals: Standard normal draws, `(B, m)`.
@@ -495,14 +495,13 @@ def deviations(
             continue
         m, w = rank[learner], drawn[learner]
         cholesky(state.gram[learner], m, ridge[learner], R)
-        z[:] = normals[learner]
-        if state.tight.shape[1] > 0:
-            cholesky(state.double_gram[learner], m, ridge[learner], R2)
-            y[:] = 0.0
-            for i in range(m):
-                for j in range(m - i):
-                    y[i + j] += R2[i, i + j] * z[i]
-            solve_lower(R, m, y, z)
+        cholesky(state.double_gram[learner], m, ridge[learner], R2)
+        y[:] = 0.0
+        for i in range(m):
+            factor = normals[learner, i]
+            for j in range(m - i):
+                y[i + j] += R2[i, i + j] * factor
+        solve_lower(R, m, y, z)
         for i in range(m - 1, -1, -1):
             for j in range(i + 1, m):
                 z[i] -= R[i, j] * z[j]

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.gp import compiled
-from wgp_agents.gp.arrays import DiscountArrays
+from wgp_agents.gp.arrays import DiscountArrays, DriftArrays
 from wgp_agents.gp.choice import upper_confidence_bound
 from wgp_agents.gp.decisions import Decisions, Predicted
+from wgp_agents.gp.drift_kernels import context_drift
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import FeatureMap, Features
-from wgp_gym.kernels import Array, CentredLinear, Kernel, Linear
-from wgp_gym.validation import reject
+from wgp_gym.kernels import Array, FeatureKernel, Kernel
 
 if TYPE_CHECKING:
     from wgp_agents.gp.memory import Memory
@@ -28,20 +28,16 @@ class Contexts(Decisions):
     A play is the place of the arm: the next step has others at its index.
 
     Args:
-        source: A linear kernel, or a feature map.
+        source: A kernel with features, or a feature map.
         domain: Stand-ins for the arms, `(n, d)`.
         regularization: lambda of every learner, `(B,)`.
-
-    Raises:
-        ValueError: If the kernel has no explicit features.
     """
 
     def __init__(self, source: Kernel | FeatureMap, domain: Array, regularization: Array) -> None:
-        if isinstance(source, Linear | CentredLinear):
-            self._map: FeatureMap = source.features
-        elif isinstance(source, Kernel):
-            rule = "'linear' or a feature map where the arms are drawn anew at each step"
-            reject("features", "Contexts", rule, source)
+        self._map: FeatureMap
+        if isinstance(source, Kernel):
+            assert isinstance(source, FeatureKernel)  # `feature_source` has refused any other
+            self._map = source.features
         else:
             self._map = source
         self._stand_ins = np.broadcast_to(domain, (len(regularization), *domain.shape))
@@ -83,9 +79,9 @@ class Contexts(Decisions):
             wanted = tight if memory.spread is not memory.variance else tight[:, :0]
             compiled.context_posteriors(self._tables, self.basis, arrays, mean, variance, wanted)
             return mean, variance, tight if wanted is tight else variance
-        for i, table in enumerate(self._tables):
-            mean[i], variance[i], tight[i] = memory.predictor(i)(table)
-        return mean, variance, tight
+        assert isinstance(arrays, DriftArrays)
+        context_drift(self._tables, self.basis.rank, arrays, mean, variance)
+        return mean, variance, variance
 
     def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
         """Return the features of these points."""

@@ -223,7 +223,7 @@ class Box(Decisions):
 
         known = np.sqrt(memory.spread[i])
         if weights is not None:
-            known = weights[i] @ self.basis.phi
+            known = weights[i, :rank] @ self.basis.phi[:rank]
         tops = self._neighbourhood(memory.mean[i] + width * known, start)
         values = _bounds(tops)
         first = tops[int(values.argmax()) if values.max() > values[0] + TIE else 0]

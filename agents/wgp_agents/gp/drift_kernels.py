@@ -24,7 +24,7 @@ from wgp_agents.gp.basis import Basis
 from wgp_agents.gp.compiled import compiled
 from wgp_gym.kernels import Array
 
-__all__ = ["drift_deviations", "drift_update"]
+__all__ = ["context_drift", "drift_deviations", "drift_update"]
 
 ARM_BLOCK = 128  # arms tabulated together: with few features they fit the first-level cache
 REFRESH = 64  # steps after which the means and variances of all arms are computed anew
@@ -174,7 +174,9 @@ def drift_update(
             nu = y - expected
             spreads[j], surprises[j] = s, nu
             state.gains[i, j] += 0.5 * math.log1p(s / v)
-            state.score[i, j] -= 0.5 * (math.log(s + v) + nu * (nu / (s + v)))
+            loss = 0.5 * (math.log(s + v) + nu * (nu / (s + v)))
+            if math.isfinite(loss):  # a reward near the largest number tells filters nothing apart
+                state.score[i, j] -= loss
             kalman_step(f, s, nu, v, state.eps[i, j], u, P, w)
         before = state.chosen[i]
         now = best_filter(state.score[i], state.filters[i], state.start[i])
@@ -220,3 +222,23 @@ def drift_deviations(
                 rest, factor = A[below], row[below]
                 for j in range(below, m):
                     rest[j] -= factor * row[j]
+
+
+@compiled
+def context_drift(
+    tables: Array, rank: NDArray[np.int64], state: DriftArrays, mean: Array, variance: Array
+) -> None:
+    """Compute the posteriors of arms that each learner has for itself.
+
+    Args:
+        tables: Their features, `(B, m, n)`.
+        rank: How many features each learner uses, `(B,)`.
+        state: What they keep.
+        mean: Where the means go, `(B, n)`.
+        variance: Where the variances go, `(B, n)`.
+    """
+    nothing = np.zeros(tables.shape[2])
+    for i in range(len(tables)):
+        m, j = rank[i], state.chosen[i]
+        P, w = state.covariance[i, j, :m, :m], state.weights[i, j, :m]
+        tabulate(P, w, tables[i, :m], nothing, mean[i], variance[i])

@@ -29,8 +29,8 @@ class PlannedGains:
 
     Args:
         kind: "greedy", a lower bound of the maximum over all plays; "bound", an upper one; or
-            "determinant", m / 2 log(1 + sum of w^2 / (lambda m)) with m features, an upper one
-            too: Lemma 10 of [AYPS11], where k(x, x) <= 1.
+            "determinant", m / 2 log(1 + L^2 sum of w^2 / (lambda m)) with m features, an upper
+            one too: Lemma 10 of [AYPS11]. L^2 is 1, or the largest k(x, x) where that is larger.
         basis: The features of the points.
         source: The kernel that they stand for, or the feature map in its place.
         problem: The problem at hand.
@@ -53,7 +53,7 @@ class PlannedGains:
         horizon, ridge = self._gains.shape[1] - 1, self._basis.ridge[mask]
         if self._kind == "determinant":
             m = self._basis.rank[mask][:, None]
-            sums = weight_sums(ratios[mask], horizon)
+            sums = max(1.0, self._basis.prior.max()) * weight_sums(ratios[mask], horizon)
             gains = 0.5 * m * np.log1p(sums / (ridge[:, None] * m))
         elif self._spectrum is not None:
             sums = weight_sums(ratios[mask], horizon)

@@ -18,7 +18,7 @@ from wgp_gym.fourier import (
     random_features,
     sup_error,
 )
-from wgp_gym.kernels import Array, CentredLinear, Kernel, Linear, SquaredExponential
+from wgp_gym.kernels import Array, FeatureKernel, Kernel, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import as_floats, check_choice, reject
 
@@ -49,6 +49,13 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
     """
     if callable(features):
         return GivenMap(features, owner)
+    if (
+        features != "linear"
+        and problem.contextual
+        and not isinstance(problem.kernel, FeatureKernel)
+    ):
+        rule = "'linear' or a feature map where arms are drawn anew at each step"
+        reject("features", owner, rule, features)
     check_choice("features", features, owner, FEATURES)
     kernel, dim = problem.kernel, problem.domain.shape[1]
     if features == "quadrature":
@@ -56,7 +63,7 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
     if features == "random":
         return random_features(kernel, dim, RANDOM_FREQUENCIES, RANDOM_SEED)
     if features == "linear":
-        return kernel if isinstance(kernel, Linear | CentredLinear) else Linear()
+        return kernel if isinstance(kernel, FeatureKernel) else Linear()
     return kernel
 
 

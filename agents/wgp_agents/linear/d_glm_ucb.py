@@ -16,7 +16,7 @@ from wgp_agents.gp.width import CONFIDENCE, step_delta
 from wgp_agents.linear.glm import GLMNumbers, GLMState, indices, learn
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
-from wgp_gym.kernels import Array, CentredLinear, Linear
+from wgp_gym.kernels import Array, FeatureKernel, Linear
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_choice, reject
 
@@ -189,7 +189,7 @@ class DGLMUCB(IndexAgent):
 def arm_features(problem: BanditProblem) -> Array:
     """Return the features of the arms, `(n, d)`: those of `Linear` where the kernel has none."""
     kernel = problem.kernel
-    if not isinstance(kernel, (Linear, CentredLinear)):
+    if not isinstance(kernel, FeatureKernel):
         kernel = Linear()
     return np.ascontiguousarray(kernel.features(problem.domain))
 

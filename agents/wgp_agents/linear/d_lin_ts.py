@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Unpack
 
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.choice import thompson
 from wgp_agents.gp.memory import DiscountMemory
-from wgp_agents.linear.defaults import linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
 
 __all__ = ["DLinTS"]
 
@@ -17,8 +16,8 @@ class DLinTS(GPAgent):
     """Discounted linear Thompson sampling (Kim and Tewari 2020).
 
     Plays argmax x^T theta~ with theta~ drawn around the weighted estimate, of covariance
-    a^2 V^{-1} V~ V^{-1}: see `DLinUCB`. Here a = beta, the order that theory asks for; the paper's
-    experiments have a = 1, which is `confidence_width=1` with lambda = 1.
+    a^2 V^{-1} V~ V^{-1}: see `DLinUCB`. Here a = beta, the order that theory asks for; the
+    authors' code has a = 1, which is `confidence_width=1` with lambda = 1.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -26,8 +25,8 @@ class DLinTS(GPAgent):
             names.
         tuning: "original" or "corrected": see `linear_forgetting`.
         variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `GPAgent`; unless given, `features` is "linear", `regularization` 1 and
-            `gain` "determinant".
+        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
+            "determinant".
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -40,9 +39,10 @@ class DLinTS(GPAgent):
         discount: Any = None,
         tuning: str = "corrected",
         variation_budget: Any = "unknown",
-        **common: Unpack[GPParameters],
+        **common: Unpack[LinearParameters],
     ) -> None:
         forgetting = linear_forgetting("DLinTS", "discount", discount, tuning, variation_budget)
-        memory = partial(DiscountMemory, tight=True)
-        parameters = linear_parameters(common)
-        super().__init__(env, memory=memory, forgetting=forgetting, choice=thompson, **parameters)
+        parameters = linear_parameters("DLinTS", common)
+        super().__init__(
+            env, memory=DiscountMemory, forgetting=forgetting, choice=thompson, **parameters
+        )

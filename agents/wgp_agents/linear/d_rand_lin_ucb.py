@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Unpack
 
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.choice import random_width
 from wgp_agents.gp.memory import DiscountMemory
-from wgp_agents.linear.defaults import linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
 
 __all__ = ["DRandLinUCB"]
 
@@ -25,8 +25,8 @@ class DRandLinUCB(GPAgent):
             names.
         tuning: "original" or "corrected": see `linear_forgetting`.
         variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `GPAgent`; unless given, `features` is "linear", `regularization` 1 and
-            `gain` "determinant".
+        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
+            "determinant".
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -40,12 +40,12 @@ class DRandLinUCB(GPAgent):
         discount: Any = None,
         tuning: str = "corrected",
         variation_budget: Any = "unknown",
-        **common: Unpack[GPParameters],
+        **common: Unpack[LinearParameters],
     ) -> None:
         forgetting = linear_forgetting(
             "DRandLinUCB", "discount", discount, tuning, variation_budget
         )
         memory = partial(DiscountMemory, tight=True)
-        parameters = linear_parameters(common)
+        parameters = linear_parameters("DRandLinUCB", common)
         choice = random_width("DRandLinUCB", env, scale)
         super().__init__(env, memory=memory, forgetting=forgetting, choice=choice, **parameters)

@@ -12,7 +12,7 @@ References:
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -20,21 +20,45 @@ from wgp_agents.gp.agent import GPParameters
 from wgp_agents.gp.tuning import MAX_RATE, Forgetting
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
-from wgp_gym.validation import check_choice
+from wgp_gym.validation import check_choice, check_names
 
-__all__ = ["TUNINGS", "linear_forgetting", "linear_parameters"]
+__all__ = ["TUNINGS", "LinearParameters", "linear_forgetting", "linear_parameters"]
 
 TUNINGS = ("original", "corrected")
 
 
-def linear_parameters(common: GPParameters) -> GPParameters:
+class LinearParameters(TypedDict, total=False):
+    """The parameters that all linear agents share. See `GPAgent`."""
+
+    regularization: Any
+    delta: Any
+    norm_bound: Any
+    noise_scale: Any
+    confidence_width: Any
+    confidence: str
+    gain: str
+
+
+def linear_parameters(
+    owner: str, common: LinearParameters, gain: str = "determinant"
+) -> GPParameters:
     """Return the parameters of a linear agent: those given, and otherwise those of the field.
 
     Features are x itself, lambda is 1, and the gain in beta is bounded by determinant and trace:
     beta / sqrt(lambda) of the papers is the beta of [Deng22] with that gain.
+
+    Args:
+        owner: The agent's name, for errors.
+        common: What was given; None stands for the default.
+        gain: The default of `gain`.
+
+    Raises:
+        ValueError: If there is a parameter that linear agents do not have.
     """
-    defaults: GPParameters = {"features": "linear", "regularization": 1.0, "gain": "determinant"}
-    return {**defaults, **common}
+    check_names(common, owner, LinearParameters.__annotations__)
+    given: Any = {name: value for name, value in common.items() if value is not None}
+    found: Any = {"regularization": 1.0, "gain": gain, **given, "features": "linear"}
+    return cast(GPParameters, found)
 
 
 def linear_forgetting(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.memory import RestartMemory
-from wgp_agents.linear.defaults import linear_parameters
+from wgp_agents.linear.defaults import LinearParameters, linear_parameters
 
 __all__ = ["LinUCB"]
 
@@ -20,7 +20,8 @@ class LinUCB(GPAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        **common: See `GPAgent`; unless given, `features` is "linear" and `regularization` 1.
+        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
+            "realised".
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -29,7 +30,7 @@ class LinUCB(GPAgent):
     def __init__(
         self,
         env: Any,
-        **common: Unpack[GPParameters],
+        **common: Unpack[LinearParameters],
     ) -> None:
-        parameters = linear_parameters({"gain": "realised", **common})
+        parameters = linear_parameters("LinUCB", common, gain="realised")
         super().__init__(env, memory=RestartMemory, **parameters)

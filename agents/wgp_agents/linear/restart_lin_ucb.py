@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.memory import RestartMemory
-from wgp_agents.linear.defaults import linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
 
 __all__ = ["RestartLinUCB"]
 
@@ -20,11 +20,11 @@ class RestartLinUCB(GPAgent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         restart_period: H >= 1, in steps, or infinity. Default: as `tuning` names with 1 + B_T in
-            the place of B_T, rounded up.
+            the place of B_T, rounded up: so it restarts even where nothing changes.
         tuning: "original" or "corrected": see `linear_forgetting`.
         variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `GPAgent`; unless given, `features` is "linear", `regularization` 1 and
-            `gain` "determinant".
+        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
+            "determinant".
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -37,10 +37,10 @@ class RestartLinUCB(GPAgent):
         restart_period: Any = None,
         tuning: str = "corrected",
         variation_budget: Any = "unknown",
-        **common: Unpack[GPParameters],
+        **common: Unpack[LinearParameters],
     ) -> None:
         forgetting = linear_forgetting(
             "RestartLinUCB", "restart_period", restart_period, tuning, variation_budget, offset=1.0
         )
-        parameters = linear_parameters(common)
+        parameters = linear_parameters("RestartLinUCB", common)
         super().__init__(env, memory=RestartMemory, forgetting=forgetting, **parameters)

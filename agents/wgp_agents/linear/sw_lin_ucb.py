@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, Unpack
 
 from wgp_agents.access import problem_reader
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.memory import WindowMemory
 from wgp_agents.gp.width import cheung_width
-from wgp_agents.linear.defaults import linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
 
 __all__ = ["SWLinUCB"]
 
@@ -27,8 +27,8 @@ class SWLinUCB(GPAgent):
         window: w >= 1, in steps, or infinity. Default: as `tuning` names, rounded up.
         tuning: "original" or "corrected": see `linear_forgetting`.
         variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `GPAgent`; unless given, `features` is "linear", `regularization` 1 and
-            `gain` "determinant".
+        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
+            "determinant".
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -41,11 +41,11 @@ class SWLinUCB(GPAgent):
         window: Any = None,
         tuning: str = "corrected",
         variation_budget: Any = "unknown",
-        **common: Unpack[GPParameters],
+        **common: Unpack[LinearParameters],
     ) -> None:
         forgetting = linear_forgetting("SWLinUCB", "window", window, tuning, variation_budget)
         form = partial(cheung_width, dim=problem_reader(env)().domain.shape[1])
-        parameters = linear_parameters(common)
+        parameters = linear_parameters("SWLinUCB", common)
         super().__init__(
             env, memory=WindowMemory, forgetting=forgetting, width_form=form, **parameters
         )

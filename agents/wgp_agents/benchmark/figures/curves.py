@@ -132,7 +132,7 @@ def draw_mean(ax: Axes, agent: AgentSpec, found: Estimate, look: Style, place: f
     """Draw one mean with its band; markers start at a share `place` of their distance."""
     steps = np.arange(1, len(found.mean) + 1)
     if agent.reference:
-        line: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 1.0}
+        line: dict[str, Any] = {"color": GREY, "linestyle": look.line, "linewidth": 1.0}
         return ax.plot(steps, found.mean, label=agent.label, zorder=2, **line)[0]
     line = line_style(look, place, len(steps))
     (curve,) = ax.plot(steps, found.mean, label=agent.label, zorder=3, **line)

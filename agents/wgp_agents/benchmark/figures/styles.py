@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from wgp_agents.benchmark.experiment import AgentSpec
-from wgp_agents.registry import AGENTS
+from wgp_agents.registry import AGENTS, FAMILIES
 
 __all__ = ["DASHES", "STYLES", "Style", "base_style", "styles"]
 
@@ -54,6 +54,8 @@ STYLES = {
     "ppo": style("#D55E00", "s", "-"),
     "neural-greedy": style("#000000", "v", "-"),
     "oracle": style("#000000", "", ":"),
+    "oracle-restart": style("#000000", "", "--"),
+    "oracle-discount": style("#000000", "", "-."),
 }
 """The look of an agent, everywhere; of "agent/note" where that has its own."""
 
@@ -67,14 +69,17 @@ PERIOD = math.lcm(len(LINES) * len(SHADES), len(MARKERS))  # variants, until loo
 def base_style(name: str) -> Style:
     """Return the look of an agent by its name in the registry.
 
-    One without a row in `STYLES` is known by its place among such agents in the registry, so
-    that it does not depend on what else is in a picture.
+    One without a row in `STYLES` is known by its place among such agents of its family, so that
+    it does not depend on what else is in a picture. Agents of a family differ in colour as far as
+    colours go, those of two families at the same place in their markers.
     """
     if name in STYLES:
         return STYLES[name]
-    i = [other for other in AGENTS if other not in STYLES].index(name)
-    row = i // len(CYCLE)
-    return style(CYCLE[i % len(CYCLE)], MARKERS[i % len(MARKERS)], LINES[row % len(LINES)])
+    family = AGENTS[name].family
+    kin = [one.name for one in AGENTS.values() if one.family == family and one.name not in STYLES]
+    row, column = divmod(kin.index(name), len(CYCLE))
+    marker = MARKERS[(kin.index(name) + 4 * FAMILIES.index(family)) % len(MARKERS)]
+    return style(CYCLE[column], marker, LINES[row % len(LINES)])
 
 
 def styles(agents: Sequence[AgentSpec]) -> dict[str, Style]:

@@ -1,4 +1,4 @@
-"""Episodes from their start, once more; changes told beforehand; and views of drawn arms."""
+"""Episodes that are played twice; changes told beforehand; and views of drawn arms."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ ABRUPT, SLOW, CONTEXTUAL = (
     ],
     ids=str,
 )
-def test_rewound_and_changes(name: str, kind: dict[str, Any]) -> None:
+def test_forks_and_changes(name: str, kind: dict[str, Any]) -> None:
     made = gymnasium.make_vec(
         name, 3, vectorization_mode="vector_entry_point", horizon=8, render_mode="ansi", **kind
     )
@@ -47,18 +47,22 @@ def test_rewound_and_changes(name: str, kind: dict[str, Any]) -> None:
         first.append(made.render())
     assert not made.function_changes().any()  # after the end
     shown = made.render()
-    again = made.rewound()
+    made.reset(seed=2)
+    again = made.fork()
     assert (again.t, again.history, again.batch) == (0, None, 3)
     assert not again.observation()[:, : 3 + made.problem.domain.shape[1]].any()
-    made.reset(seed=2)
     for t, action in enumerate(actions):
+        made.fork().step(made.action_space.sample())  # moves nothing here
+        later = made.fork()
         observation, reward, _, _, info = made.step(action)
         again.step(action)
+        later.step(action)
+        np.testing.assert_array_equal(later.reward, reward)
+        assert later.t == t + 1
         np.testing.assert_array_equal(again.observation(), observation)
         np.testing.assert_array_equal(again.reward, reward)
         np.testing.assert_array_equal(again.info()["regret"], info["regret"])
         assert made.render() == first[t]
-        made.rewound().step(action)  # moves nothing here
     assert made.render() == shown
 
 

@@ -52,7 +52,7 @@ def test_the_number_of_alarms_raises_the_share_of_forced_plays() -> None:
         agent.reset(0)
         agent._alarms[:] = 3  # the fourth episode: twice the rate
         for step in range(45):
-            agent._steps[:] = step
+            agent._watched.memory.steps[:] = step
             forced = np.isinf(agent._index(UniformStreams([0]))[0])
             turn = (step + 1) % period
             wanted = np.arange(1, K + 1) == turn if 1 <= turn <= K else np.ones(K, bool)
@@ -66,6 +66,32 @@ def test_more_noise_widens_what_it_must() -> None:
     assert usual[2]._bernoulli[0]
     assert not noisy_one[2]._bernoulli[0]
     assert noisy_one[2]._detector.sigma[0, 0] == 1.5
+
+
+def test_more_noise_takes_more_samples_for_the_same_chance_of_a_wrong_mean() -> None:
+    for noise, scale in ((0.1, 1.0), (0.5, 1.0), (1.5, 3.0)):
+        agent = CUSUMUCB(problem(noise, 10**6), epsilon=0.05)
+        agent.reset(0)
+        samples = agent._detector.samples[0, 0]
+        assert samples == agent.M[0]
+        # The second term of the bound on false alarms, in `CUSUM`.
+        wrong = 2 * math.exp(-samples * 0.05**2 / (2 * scale**2))
+        assert wrong == pytest.approx(2 * math.exp(-math.log(20) / 4), rel=0.002)  # M is whole
+    given, capped = CUSUMUCB(problem(1.5), M=7), CUSUMUCB(problem(1.5), num_changes=4)
+    for agent, samples in ((given, 7), (capped, T // (5 * K))):
+        agent.reset(0)
+        np.testing.assert_array_equal(agent.M, samples)
+        np.testing.assert_array_equal(agent._detector.samples, samples)
+
+
+@pytest.mark.parametrize("make", [CUSUMUCB, MUCB])
+def test_no_change_counts_as_one(make: Any) -> None:
+    none, one = make(problem(), num_changes=0), make(problem(), num_changes=1)
+    for name in ("M", "h", "alpha") if make is CUSUMUCB else ("w", "b", "gamma"):
+        np.testing.assert_array_equal(getattr(none, name), getattr(one, name))
+    most = make(problem(), num_changes=T)  # T changes are the most
+    most.reset(0)
+    assert most.act() < K
 
 
 def make_all(noise: float) -> list[Any]:
@@ -91,7 +117,9 @@ def test_kl_upper_is_the_root() -> None:
     ("make", "parameter", "value"),
     [
         (CUSUMUCB, "M", 0), (CUSUMUCB, "epsilon", 0), (CUSUMUCB, "h", 0), (CUSUMUCB, "alpha", 2),
-        (CUSUMUCB, "xi", 0), (CUSUMUCB, "num_changes", 0), (MUCB, "w", 7), (MUCB, "w", 1),
+        (CUSUMUCB, "xi", 0), (CUSUMUCB, "num_changes", 1.5), (MUCB, "w", 7), (MUCB, "w", 1),
+        (CUSUMUCB, "num_changes", -1), (CUSUMUCB, "num_changes", T + 1),
+        (MUCB, "num_changes", 0.5), (MUCB, "num_changes", T + 1),
         (MUCB, "b", 0), (MUCB, "gamma", 0), (MUCB, "smallest_change", 0),
         (MUCB, "num_changes", [1, 2]), (GLRUCB, "rewards", "poisson"), (GLRUCB, "restart", "x"),
         (GLRUCB, "delta", 0), (GLRUCB, "threshold", "x"), (GLRUCB, "alpha", 0),

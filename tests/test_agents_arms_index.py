@@ -215,6 +215,9 @@ def test_ties_are_broken_uniformly() -> None:
     np.testing.assert_array_equal(np.bincount(chosen, minlength=6), [0, 100, 0, 100, 0, 100])
     close = np.array([[0.5, 0.5 - 1e-10, 0.5 - 1e-8]] * 2)
     np.testing.assert_array_equal(argmax(close, np.array([0.2, 0.9])), [0, 1])
+    lost = np.array([[math.nan, -math.inf, math.nan]] * 3)  # all are the smallest
+    np.testing.assert_array_equal(argmax(lost, np.array([0.2, 0.5, 0.9])), [0, 1, 2])
+    np.testing.assert_array_equal(argmax(np.array([[-1e30, math.nan]]), np.array([0.9])), [0])
 
 
 @pytest.mark.parametrize(

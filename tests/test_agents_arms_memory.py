@@ -71,6 +71,16 @@ def test_statistics_are_those_of_the_whole_history(kind: str) -> None:
             assert memory.steps[learner] == len(plays[learner])
 
 
+def test_arms_are_forgotten_each_on_its_own() -> None:
+    memory = AllPlays(2, 3)
+    for arm in (0, 1, 2, 1):
+        memory.add(np.full(2, arm), np.array([2.0, -1.0]), np.ones(2, bool))
+    memory.forget(np.array([[False, True, False], [True, False, True]]))
+    np.testing.assert_array_equal(memory.counts, [[1, 0, 1], [0, 2, 0]])
+    np.testing.assert_array_equal(memory.sums, [[2, 0, 2], [0, -2, 0]])
+    np.testing.assert_array_equal(memory.steps, [4, 4])
+
+
 def test_huge_rewards_leave_nothing_behind_in_a_window() -> None:
     memory, random = WindowPlays(1, 1, np.array([10.0])), np.random.default_rng(0)
     rewards = random.random(200)
@@ -107,8 +117,11 @@ def test_an_arm_that_has_faded_to_nothing_is_as_if_never_played() -> None:
         assert memory.mean()[0, 0] == pytest.approx(1e30 * alive)
 
 
+BETAS = [(1, 1), (1, 3), (2.5, 1), (7, 300), (300, 7), (60, 50), (1.001, 1e5), (1 + 1e-15, 1)]
+
+
 # 40,000 values; the 5e-5 quantile of the statistic lies at 0.0114. Seeds are fixed.
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 3), (2.5, 1), (7, 300), (1.001, 1e5)])
+@pytest.mark.parametrize(("a", "b"), BETAS)
 def test_beta_variates_have_their_distribution(a: float, b: float) -> None:
     streams, shape = UniformStreams(list(range(100))), (100, 4)
     draws = [

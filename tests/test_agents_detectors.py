@@ -121,6 +121,22 @@ def test_two_windows_are_the_textbooks() -> None:
     assert calls > 10
 
 
+def test_huge_values_leave_nothing_behind_in_two_windows() -> None:
+    rng = np.random.default_rng(7)
+    values = (rng.random(600) < 0.5) + rng.random(600) / 1e6
+    values[[3, 125, 126, 297, 430]] = [1e30, -1e30, 1e200, 1e16, -1e30]
+    detectors = [TwoWindowMean((1,), window=20, threshold=b) for b in (2.5, 3.5)]
+    seen, there = 0, np.ones(1, bool)
+    for t, value in enumerate(values):
+        alarms = [bool(one.update(np.array([value]), there)[0]) for one in detectors]
+        window = values[max(0, t - 19) : t + 1]
+        if t >= 19 and np.abs(window).max() < 2:
+            gap = abs(math.fsum(window[10:]) - math.fsum(window[:10]))
+            assert alarms == [gap > 2.5, gap > 3.5]
+            seen += gap > 2.5
+    assert seen > 50
+
+
 @pytest.mark.parametrize("threshold", ["simple", "proven"])
 @pytest.mark.parametrize("bernoulli", [True, False])
 def test_glr_with_all_splits_is_the_textbooks(threshold: str, bernoulli: bool) -> None:

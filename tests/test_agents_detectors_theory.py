@@ -45,6 +45,19 @@ def test_false_alarms_are_as_rare_as_promised() -> None:
     assert (first_alarms(walks, still) <= n).mean() <= 2 * (n - 50) * math.exp(-8)
 
 
+def test_cusum_with_more_noise_asks_for_more_samples_and_a_higher_threshold() -> None:
+    # Four times the noise of [0, 1]: with 16 times h and M the bound is that of h and M, 0.023.
+    # No alarm on seeds 0 to 7; with M samples alone 0.035 to 0.085.
+    n, samples, drift, threshold = 4000, 250, 0.2, 17.0
+    bound = 2 * n * math.exp(-4 * drift * threshold) + 2 * math.exp(-samples * drift**2 / 2)
+    bell = np.random.default_rng(0).normal(scale=2.0, size=(200, 16 * samples + n))
+    rates = []
+    for first in (16 * samples, samples):
+        walks = CUSUM((200,), samples=first, drift=drift, threshold=16 * threshold)
+        rates.append((first_alarms(walks, bell[:, : first + n]) <= first + n).mean())
+    assert rates[0] <= bound < rates[1]
+
+
 def test_changes_are_found_as_fast_as_promised() -> None:
     # CUSUM, its mean exact: at most (h + 1) / (D - epsilon) = 23.3 values on average; 19.8 to
     # 20.1 on seeds 0 to 7

@@ -119,7 +119,8 @@ def check(measured: Measured, expected: list[Rollout], tolerance: float, i: int 
         totals = [sum(played["reward"][0].tolist()) for played in expected]
         assert measured.lengths == [STEPS] * len(expected)
         np.testing.assert_allclose(measured.returns, totals, rtol=tolerance, atol=tolerance)
-        assert len(set(totals)) == len(totals)
+        runs = {played[key].tobytes() for played in expected for key in ("action", "reward")}
+        assert len(runs) > len(expected)  # other episodes; rewards of 0 and 1 may well agree
 
 
 @every_id

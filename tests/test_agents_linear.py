@@ -296,7 +296,7 @@ def test_linear_agents_have_their_own_features() -> None:
         with pytest.raises(ValueError, match=f"The agent '{name}' has no parameter 'features'"):
             make(name, problem(), features="exact")
     with pytest.raises(ValueError, match="LinUCB has no parameter 'features'"):
-        wgp_agents.LinUCB(problem(), features="exact")  # type: ignore[call-arg]
+        wgp_agents.LinUCB(problem(), features="exact")
 
 
 @pytest.mark.parametrize("name", NAMES)

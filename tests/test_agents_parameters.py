@@ -30,7 +30,7 @@ def ridge(name: str, problem: BanditProblem, **parameters: Any) -> Any:
 
 def models_the_noise(name: str) -> bool:
     """Tell whether lambda is the noise variance, unless given: in some papers it is a constant."""
-    return ridge(name, PROBLEM)[0] != ridge(name, PROBLEM, noise_scale=0.2)[0]
+    return bool(ridge(name, PROBLEM)[0] != ridge(name, PROBLEM, noise_scale=0.2)[0])
 
 
 def interpolates(name: str) -> bool:

@@ -158,12 +158,17 @@ def test_each_learner_sees_its_own_history() -> None:
         ),
         ({"model": 5}, "'model' parameter of SB3Agent must be a model of stable-baselines3"),
         ({"model": Recorder(4, 100), "deterministic": "no"}, "'deterministic' parameter of SB3"),
-        ({"model": Recorder(4, 100), "algo": "pppo"}, "did you mean 'ppo'"),
+        ({"model": Recorder(4, 100), "algo": "a2c"}, "The agent 'ppo' has no parameter 'algo'"),
     ],
 )
 def test_refused(given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match):
         wgp_agents.make("ppo", gymnasium.make(TASK), **given)
+
+
+def test_an_algorithm_that_there_is_not() -> None:
+    with pytest.raises(ValueError, match="did you mean 'ppo'"):
+        SB3Agent(gymnasium.make(TASK), algo="pppo", model=Recorder(4, 100))
 
 
 def test_where_no_model_is_shipped_one_must_be_given() -> None:

@@ -20,6 +20,12 @@ SWITCHING: dict[str, Any] = {
     "horizon": 1000,
 }
 
+MANY: dict[str, Any] = {
+    "num_arms": 100,
+    "horizon": 10**6,
+    "change_points": list(range(2, 500_004)),
+}
+
 
 def means_of(env: BanditEnv, seed: int) -> tuple[Array, list[dict[str, Any]]]:
     """Return the means that every step meets, `(T, K)`, and the infos."""
@@ -102,6 +108,13 @@ def test_waves_by_hand(make_env: Make) -> None:
     check_books(env, means, infos)
 
 
+def test_usual_waves(make_env: Make) -> None:
+    """One period and a half, as high as means can go."""
+    means, _ = means_of(make_env(DRIFT, phases=[0.0, 1.0], horizon=30), 0)
+    wave = 0.5 * np.sin(3 * np.pi * np.arange(1, 31) / 30)
+    np.testing.assert_allclose(means[:, 0], 0.5 + wave, atol=1e-14)
+
+
 def test_drawn_phases(make_env: Make) -> None:
     env = make_env(DRIFT, horizon=40, num_arms=500, cycles=2)
     means, infos = means_of(env, 3)
@@ -154,14 +167,29 @@ def test_a_mean_carried_outside(
         ("jumps", {"means": [[0.5, 0.1], [0.5]]}, "'means' .* lists of numbers"),
         ("jumps", {"means": [[float("nan"), 0.1]]}, "'means' .* lists of numbers"),
         ("jumps", {"means": [[0.5, 0.1]]}, "'means' .* each of the 5 segments"),
-        ("jumps", {"means": [[0.5]], "change_points": []}, r"'means' .* an int in \[2, 1000\]"),
+        (
+            "jumps",
+            {"means": [[0.5]], "change_points": []},
+            r"'means' .* 2 to 1000 in each\. Got",
+        ),
+        ("jumps", {"means": [[0.5] * 1001], "change_points": []}, "'means' .* 2 to 1000 in each"),
+        ("waves", {"phases": [0]}, r"'phases' .* numbers, 2 to 1000 of them\. Got \[0\]"),
+        ("waves", {"phases": [0.0] * 1001}, "'phases' .* 2 to 1000 of them"),
+        ("jumps", {"cycles": 1.5}, "'cycles' .* None for the path 'jumps'"),
+        ("jumps", {"amplitude": 0.5}, "'amplitude' .* None for the path 'jumps'"),
+        ("jumps", {"noise_std": 0.1}, "'noise_std' .* None where rewards are 0 or 1"),
+        ("waves", {"noise_std": 0.1}, "'noise_std' .* None where rewards are 0 or 1"),
+        ("waves", {"horizon": 10**12}, "'horizon' .* num_arms x horizon is at most 50,000,000"),
+        ("waves", {"num_arms": 1000, "horizon": 50_001}, "'num_arms' .* num_arms x horizon is at"),
+        ("jumps", {"horizon": 10**12}, "'horizon' .* such that horizon is at most 50,000,000"),
+        ("jumps", MANY, "'change_points' .* num_arms x change_points is at most 50,000,000. Got 5"),
         ("jumps", SWITCHING | {"num_arms": 4}, "'num_arms' .* 3, as many as means has"),
         ("jumps", SWITCHING | {"changing_arms": 2}, "'changing_arms' .* None where means are"),
         ("jumps", {"changing_arms": 11}, r"'changing_arms' .* an int in \[1, 10\]"),
         ("jumps", {"phases": [0.0, 1.0]}, "'phases' .* None for the path 'jumps'"),
         ("jumps", {"change_points": 7}, "'change_points' .* a list of steps"),
         ("jumps", {"change_points": [9, 3]}, "'change_points' .* strictly increasing"),
-        ("waves", {"change_points": [9]}, "The path 'waves' has no change points"),
+        ("waves", {"change_points": [9]}, "'change_points' .* None for the path 'wa"),
         ("waves", {"means": [[0.5, 0.1]]}, "'means' .* None for the path 'waves'"),
         ("waves", {"changing_arms": 2}, "'changing_arms' .* None for the path 'waves'"),
         ("waves", {"phases": [[0.0, 1.0]]}, "'phases' .* a list of finite numbers"),
@@ -172,7 +200,7 @@ def test_a_mean_carried_outside(
         ("waves", {"horizon": 0}, "'horizon' .* an int of at least 1"),
         ("waves", {"reward": "beta"}, "'reward' .* one of 'gaussian', 'bernoulli'"),
     ],
-    ids=str,
+    ids=lambda one: str(one)[:60],
 )
 def test_refused(path: str, given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match):

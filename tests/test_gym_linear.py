@@ -17,6 +17,12 @@ ABRUPT, SLOW, CONTEXTUAL = (
     f"WGPBandit-Linear{name}-v0" for name in ("Abrupt", "Slow", "Contextual")
 )
 PAPER = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+STEPS = list(range(2, 500_004))
+MANY: dict[str, Any] = {
+    "num_arms": 100,
+    "horizon": 10**6,
+    "change_points": list(range(2, 500_004)),
+}
 KINDS: list[dict[str, Any]] = [
     {"contextual": contextual, "link": link, "dim": dim, "num_arms": 2 * dim}
     for contextual in (False, True)
@@ -131,6 +137,18 @@ def test_a_drawn_rotation(make_env: Make, dim: int, angle: float) -> None:
     assert 0 < sum(turns) < 12  # either way: all one way in 2 of 4096 draws of the plane
 
 
+def test_the_usual_angle(make_env: Make) -> None:
+    theta, _, _ = play(make_env(SLOW, horizon=8))
+    np.testing.assert_allclose(theta[0] @ theta[-1], 0.0, atol=1e-9)
+    np.testing.assert_array_equal(theta, play(make_env(SLOW, horizon=8, angle=np.pi / 2))[0])
+
+
+@pytest.mark.parametrize("bound", [{"norm_bound": 3.0}, {"variation_budget": 9.0}], ids=str)
+def test_bounds_may_carry_theta_out_of_the_ball(make_env: Make, bound: dict[str, float]) -> None:
+    theta, _, _ = play(make_env(ABRUPT, horizon=12, theta=PAPER, **bound))
+    assert np.linalg.norm(theta, axis=1).max() > 1.1
+
+
 def test_a_rotation_towards_a_vector(make_env: Make) -> None:
     env = make_env(SLOW, dim=3, theta=[[0.5, 0, 0], [0.1, 0, 0.3]], horizon=9)
     theta, _, _ = play(env)
@@ -203,9 +221,18 @@ def test_rewards_of_the_logistic_link(make_env: Make) -> None:
         ("jumps", {"link": "probit"}, "'link' .* one of 'identity', 'logistic'"),
         ("jumps", {"dim": 1}, "'dim' .* an int of at least 2"),
         ("jumps", {"num_arms": 1}, "'num_arms' .* an int of at least 2"),
-        ("jumps", {"num_arms": 10**9}, "'num_arms' .* at most 100,000,000 numbers"),
-        ("jumps", {"contextual": True, "num_arms": 10**4}, "'num_arms' .* numbers"),
-        ("rotation", {"num_arms": 10**5}, "'num_arms' .* at most 100,000,000 numbers"),
+        ("jumps", {"num_arms": 10**9}, "'num_arms' .* num_arms x dim is at most 50,000,000. Got 1"),
+        ("jumps", {"dim": 10**9}, "'dim' .* num_arms x dim is at most"),
+        (
+            "jumps",
+            {"contextual": True, "num_arms": 10**4},
+            "'num_arms' .* num_arms x dim x horizon is at most",
+        ),
+        ("jumps", {"contextual": True, "horizon": 10**12}, "'horizon' .* x horizon is at most"),
+        ("jumps", {"horizon": 10**12}, "'horizon' .* such that horizon is at most"),
+        ("jumps", MANY, "'change_points' .* num_arms x change_points is at most 50,000,000. Got 5"),
+        ("rotation", {"num_arms": 10**5}, "'num_arms' .* num_arms x horizon is at most"),
+        ("rotation", {"horizon": 10**12}, "'horizon' .* num_arms x horizon is at most"),
         ("jumps", {"contextual": 1}, "'contextual' .* True or False"),
         ("jumps", {"horizon": 0}, "'horizon' .* an int of at least 1"),
         ("jumps", {"arms_seed": -1}, "'arms_seed' .* an int of at least 0"),
@@ -217,12 +244,14 @@ def test_rewards_of_the_logistic_link(make_env: Make) -> None:
         ("jumps", {"theta": "x"}, "'theta' .* a list of vectors"),
         ("jumps", {"change_points": [0]}, "'change_points' .* an int of at least 2"),
         ("jumps", {"change_points": [3, 3]}, "'change_points' .* strictly increasing"),
-        ("rotation", {"change_points": [3]}, "The path 'rotation' has no change points"),
+        ("rotation", {"change_points": [3]}, "'change_points' .* None for the path 'rot"),
         ("rotation", {"theta": [[0.0, 0.0]]}, "'theta' .* linearly independent"),
         ("rotation", {"theta": PAPER[:2]}, "'theta' .* a start"),
         ("rotation", {"angle": 7.0}, r"'angle' .* a float in \[0, 6.28319\]"),
+        ("jumps", {"angle": np.pi / 2}, "'angle' .* None for the path 'jumps'"),
+        ("jumps", {"link": "logistic", "noise_std": 1.0}, "'noise_std' .* None where rewards are"),
     ],
-    ids=str,
+    ids=lambda one: str(one)[:60],
 )
 def test_refused(path: str, given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match):

@@ -69,12 +69,27 @@ def test_scales() -> None:
     [
         ("poisson", 0.1, "'reward' parameter of X must be one of 'gaussian', 'bernoulli'"),
         ("gaussian", -1.0, r"'noise_std' parameter of X must be a float in \[0"),
-        ("bernoulli", 1e31, r"'noise_std' parameter of X must be a float in \[0, 1e\+30\]"),
+        ("gaussian", 1e31, r"'noise_std' parameter of X must be a float in \[0, 1e\+30\]"),
+        ("gaussian", None, r"'noise_std' parameter of X must be a float in \[0, 1e\+30\]"),
+        ("bernoulli", 0.1, "'noise_std' parameter of X must be None where rewards are 0 or 1"),
     ],
 )
-def test_refused(reward: str, noise_std: float, match: str) -> None:
+def test_refused(reward: str, noise_std: float | None, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         make_noise(reward, noise_std, "X")
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "usual"),
+    [
+        ("ArmsAbrupt", {"reward": "gaussian"}, 0.1),
+        ("ArmsDrift", {"reward": "gaussian"}, 0.1),
+        ("LinearSlow", {}, 1.0),
+    ],
+)
+def test_usual_noise(make_env: Make, name: str, more: dict[str, Any], usual: float) -> None:
+    for given in ({}, {"noise_std": None}):
+        assert make_env(f"WGPBandit-{name}-v0", **more, **given).problem.noise_scale == usual
 
 
 def test_centred_kernel_by_hand() -> None:

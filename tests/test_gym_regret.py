@@ -9,6 +9,7 @@ from conftest import shortened
 from numpy.typing import NDArray
 
 from wgp_gym.envs import BanditEnv
+from wgp_gym.envs.noise import BernoulliNoise
 
 Variant = tuple[str, dict[str, Any]]
 Make = Callable[..., BanditEnv]
@@ -206,12 +207,12 @@ def test_noise(make_env: Make, name: str, noise_std: float) -> None:
 
 def test_no_noise(variant: Variant, make_env: Make) -> None:
     name, parameters = variant
+    if isinstance(make_env(name, **parameters).task.noise, BernoulliNoise):
+        with pytest.raises(ValueError, match=r"'noise_std' .* None where rewards are 0 or 1"):
+            make_env(name, noise_std=0, **parameters)
+        return
     env = make_env(name, noise_std=0, horizon=5, **parameters)
     env.reset(seed=1)
     _, reward, _, _, info = env.step(env.action_space.sample())
-    if env.problem.reward_range == (0, 1) and parameters.get("reward") != "gaussian":
-        assert reward in (0.0, 1.0)  # chance is all that there is
-        assert env.problem.noise_scale == 0.5
-        return
     assert reward == float(np.float32(info["expected_reward"]))
     assert env.problem.noise_scale == 0.0

@@ -74,7 +74,7 @@ def check_long_episode(env: Any) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize(
     ("name", "bound", "low", "high"),
-    [(SYNTHETIC[0], None, 0.5, 30.0), *((name, 1e9, 1e7, 1.1e9) for name in SYNTHETIC)],
+    [(SYNTHETIC[0], None, 0.5, 30.0), (SYNTHETIC[1], 1e9, 1e7, 1.1e9)],
 )
 def test_ten_thousand_steps(
     name: str, bound: float | None, low: float, high: float, make_env: Make

@@ -191,11 +191,16 @@ def change_steps(given: Any, default: list[int], horizon: int, owner: str) -> li
     return [check_int("change_points", step, owner, 2) for step in given]
 
 
-def no_change_steps(given: Any, path: str) -> None:
+def no_change_steps(given: Any, path: str, owner: str) -> None:
     """Check that a path without change points was given none.
+
+    Args:
+        given: What was given as change points.
+        path: The path's name.
+        owner: The task.
 
     Raises:
         ValueError: If it was.
     """
     if given is not None:
-        raise ValueError(f"The path {path!r} has no change points; {given!r} were given.")
+        reject("change_points", owner, f"None for the path {path!r}", given)

@@ -20,7 +20,7 @@ from wgp_gym import paths
 from wgp_gym.envs.episode import Episode, make_episode, rescale
 from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.optimum import search_points
-from wgp_gym.envs.task import Task
+from wgp_gym.envs.task import Task, check_size, refuse
 from wgp_gym.kernels import Array, Empirical
 from wgp_gym.rkhs import Functions
 from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject
@@ -29,7 +29,9 @@ __all__ = ["ArmsTask"]
 
 PATHS = ("jumps", "waves")
 OWNER = "ArmsTask"
-USUAL_ARMS, MAX_ARMS = 10, 1000
+MAX_ARMS = 1000
+USUAL = {"num_arms": 10, "horizon": 5000, "change_points": 4}
+USUAL_NOISE, USUAL_CYCLES, USUAL_AMPLITUDE = 0.1, 1.5, 0.5
 SEGMENTS = 5  # as in the problems of [BK19] with T = 5000
 ROUNDING = 1e-9
 
@@ -53,10 +55,10 @@ class ArmsTask(Task):
         changing_arms: Only with "jumps": how many arms, drawn anew at each change, get a new
             mean. Default: all.
         reward: "bernoulli": an arm pays 1 with its mean's probability, else 0; "gaussian".
-        noise_std: With "gaussian": the standard deviation of the noise, >= 0.
-        cycles: Only with "waves": the periods in T steps, > 0. [BGZ14] have V_T / 2 for a
-            variation V_T = 3 of two arms, with the phases 0 and pi.
-        amplitude: Only with "waves": the height of a wave over 1/2, in [0, 0.5].
+        noise_std: Only with "gaussian": the standard deviation of the noise, >= 0. Default: 0.1.
+        cycles: Only with "waves": the periods in T steps, > 0. Default: 1.5. [BGZ14] have V_T / 2
+            for a variation V_T = 3 of two arms, with the phases 0 and pi.
+        amplitude: Only with "waves": the height of a wave over 1/2, in [0, 0.5]. Default: 0.5.
         phases: Only with "waves": one for each arm, in radians. Default: drawn anew in each
             episode, uniformly.
         norm_bound: The largest norm B >= 0 of the means to give each episode; None: as drawn.
@@ -77,9 +79,9 @@ class ArmsTask(Task):
         means: list[list[float]] | None = None,
         changing_arms: int | None = None,
         reward: str = "bernoulli",
-        noise_std: float = 0.1,
-        cycles: float = 1.5,
-        amplitude: float = 0.5,
+        noise_std: float | None = None,
+        cycles: float | None = None,
+        amplitude: float | None = None,
         phases: list[float] | None = None,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
@@ -87,25 +89,31 @@ class ArmsTask(Task):
         check_choice("path", path, OWNER, PATHS)
         horizon = check_int("horizon", horizon, OWNER, 1)
         jumping = path == "jumps"
-        others = {"means": means, "changing_arms": changing_arms}
-        refuse(path, {"phases": phases} if jumping else others)
+        jumps = {"means": means, "changing_arms": changing_arms}
+        waves = {"cycles": cycles, "amplitude": amplitude, "phases": phases}
+        refuse(OWNER, f"for the path {path!r}", waves if jumping else jumps)
         self._means = None if means is None else checked_means(means)
         self._phases = None if phases is None else checked_phases(phases)
         count = number_of_arms(num_arms, self._means, self._phases)
+        sizes = {"horizon": horizon} if jumping else {"num_arms": count, "horizon": horizon}
+        check_size(OWNER, sizes, USUAL)
         schedule = make_path(path, horizon, change_points)
+        check_size(OWNER, {"num_arms": count, "change_points": schedule.num_knots - 1}, USUAL)
         if self._means is not None:
             check_segments(self._means, schedule.num_knots, changing_arms)
         self._changing_arms = count
         if changing_arms is not None:
             self._changing_arms = check_int("changing_arms", changing_arms, OWNER, 1, count)
+        cycles = USUAL_CYCLES if cycles is None else cycles
         self._cycles = check_float("cycles", cycles, OWNER, 0, closed="neither")
+        amplitude = USUAL_AMPLITUDE if amplitude is None else amplitude
         self._amplitude = check_float("amplitude", amplitude, OWNER, 0, 0.5)
         self._jumping = jumping
         super().__init__(
             kernel=Empirical(np.eye(count)),
             domain=np.linspace(0.0, 1.0, count)[:, None],
             path=schedule,
-            noise=make_noise(reward, noise_std, OWNER),
+            noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             arm_names=[f"arm {i}" for i in range(count)],
@@ -175,9 +183,10 @@ def checked_means(given: Any) -> Array:
     Raises:
         ValueError: If they are not equally long lists of numbers in [0, 1].
     """
-    rule = "lists of numbers in [0, 1], equally long"
+    rule = f"lists of numbers in [0, 1], equally long, with 2 to {MAX_ARMS} in each"
     means = as_floats("means", given, OWNER, rule)
-    if means.ndim != 2 or not means.size or not (means.min() >= 0 and means.max() <= 1):
+    fit = means.ndim == 2 and means.size and 2 <= means.shape[1] <= MAX_ARMS
+    if not fit or not (means.min() >= 0 and means.max() <= 1):
         reject("means", OWNER, rule, given)
     return means.astype(float)
 
@@ -201,9 +210,10 @@ def checked_phases(given: Any) -> Array:
     Raises:
         ValueError: If they are not a list of finite numbers.
     """
-    rule = "a list of finite numbers"
+    rule = f"a list of finite numbers, 2 to {MAX_ARMS} of them"
     phases = as_floats("phases", given, OWNER, rule)
-    if phases.ndim != 1 or not np.isfinite(phases).all():
+    fit = phases.ndim == 1 and 2 <= len(phases) <= MAX_ARMS
+    if not fit or not np.isfinite(phases).all():
         reject("phases", OWNER, rule, given)
     return phases.astype(float)
 
@@ -216,23 +226,12 @@ def number_of_arms(given: int | None, means: Array | None, phases: Array | None)
             means or phases.
     """
     shown = {"means": means, "phases": phases}
-    counts = {name: array.shape[-1] for name, array in shown.items() if array is not None}
+    counts = {name: int(array.shape[-1]) for name, array in shown.items() if array is not None}
     for name, count in counts.items():
         if given is not None and count != given:
             reject("num_arms", OWNER, f"{count}, as many as {name} has", given)
-        return check_int(name, count, OWNER, 2, MAX_ARMS)
-    return USUAL_ARMS if given is None else check_int("num_arms", given, OWNER, 2, MAX_ARMS)
-
-
-def refuse(path: str, parameters: dict[str, Any]) -> None:
-    """Check that parameters of the other path were not given.
-
-    Raises:
-        ValueError: If one was.
-    """
-    for name, value in parameters.items():
-        if value is not None:
-            reject(name, OWNER, f"None for the path {path!r}", value)
+        return count
+    return USUAL["num_arms"] if given is None else check_int("num_arms", given, OWNER, 2, MAX_ARMS)
 
 
 def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths.Path:
@@ -244,5 +243,5 @@ def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths
     if name == "jumps":
         default = [round(horizon * i / SEGMENTS) + 1 for i in range(1, SEGMENTS)]
         return paths.jumps(horizon, paths.change_steps(change_points, default, horizon, OWNER))
-    paths.no_change_steps(change_points, name)
+    paths.no_change_steps(change_points, name, OWNER)
     return paths.table(horizon)

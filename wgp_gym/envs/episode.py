@@ -33,6 +33,10 @@ class Episode:
         norm_bound: The bound B on the norms.
         variation_budget: The whole variation B_T.
         arms: Where arms are drawn anew at each step, those of every step, `(T, n, d)`.
+
+    Of a `LinearTask` the coefficients are theta, and its centres 0 .. d - 1 stand for the unit
+    vectors, which are no points of the domain. Its values are link(theta^T x) at every position,
+    U rows; where arms are drawn anew they are theta once more, and nobody reads them.
     """
 
     values: Array

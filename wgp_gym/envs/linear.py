@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 from wgp_gym import paths
 from wgp_gym.envs.episode import Episode, rescale
 from wgp_gym.envs.noise import make_noise
-from wgp_gym.envs.task import Task
+from wgp_gym.envs.task import Task, check_size, refuse
 from wgp_gym.envs.truth import linear_rewards
 from wgp_gym.envs.walks import Jumps, Rotation, Walk, on_sphere
 from wgp_gym.kernels import Array, CentredLinear
 from wgp_gym.problem import LINKS
 from wgp_gym.rkhs import Functions
-from wgp_gym.validation import check_choice, check_float, check_int, reject
+from wgp_gym.validation import check_choice, check_float, check_int
 
 __all__ = ["LinearTask"]
 
 PATHS = ("jumps", "rotation")
 OWNER = "LinearTask"
 KERNEL = CentredLinear()
-MAX_NUMBERS = 100_000_000  # of an episode: 400 MB of drawn arms, or 800 MB of rewards
+USUAL = {"dim": 2, "num_arms": 50, "horizon": 6000, "change_points": 3}
+USUAL_NOISE, USUAL_ANGLE = 1.0, math.pi / 2
 LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
 
 
@@ -59,13 +60,14 @@ class LinearTask(Task):
             uniformly on the sphere, as is the plane of the rotation.
         link: "identity": arms pay theta^T x and Gaussian noise; "logistic": they pay 1 with
             probability 1 / (1 + e^{-theta^T x}), else 0. B and B_T are those of theta.
-        noise_std: With "identity": the standard deviation of the noise, >= 0.
+        noise_std: Only with "identity": the standard deviation of the noise, >= 0. Default: 1.0.
         contextual: Whether all arms are drawn anew at each step, independent and uniform on the
             sphere, in single precision. The observation shows them.
         arms_seed: The seed that fixed arms are drawn from, and the domain of `contextual` tasks.
-        angle: With "rotation": the whole angle, in radians, in [0, 2 pi].
+        angle: Only with "rotation": the whole angle, in radians, in [0, 2 pi]. Default: pi / 2.
         norm_bound: The largest norm B >= 0 of theta to give each episode; None: as drawn.
-        variation_budget: The variation B_T >= 0 to give each episode; None: as drawn.
+        variation_budget: The variation B_T >= 0 to give each episode; None: as drawn. These two
+            may carry theta out of the unit ball.
 
     The `sup_variation` of a contextual episode is that on the unit ball: ||theta_{t+1} -
     theta_t|| for the identity; for the logistic link a quarter of it, an upper bound.
@@ -84,41 +86,42 @@ class LinearTask(Task):
         change_points: list[int] | None = None,
         theta: list[list[float]] | None = None,
         link: str = "identity",
-        noise_std: float = 1.0,
+        noise_std: float | None = None,
         contextual: bool = False,
         arms_seed: int = 0,
-        angle: float = math.pi / 2,
+        angle: float | None = None,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
     ) -> None:
         check_choice("path", path, OWNER, PATHS)
         check_choice("link", link, OWNER, LINKS)
+        if path == "jumps":
+            refuse(OWNER, "for the path 'jumps'", {"angle": angle})
         dim = check_int("dim", dim, OWNER, 2)
         num_arms = check_int("num_arms", num_arms, OWNER, 2)
         horizon = check_int("horizon", horizon, OWNER, 1)
+        check_sizes(path, {"num_arms": num_arms, "dim": dim, "horizon": horizon}, contextual)
         schedule = make_path(path, horizon, change_points)
-        stored = dim * horizon if contextual else max(dim, schedule.num_knots)
-        if num_arms * stored > MAX_NUMBERS:
-            rule = f"such that an episode's arms and rewards are at most {MAX_NUMBERS:,} numbers"
-            reject("num_arms", OWNER, rule, num_arms)
+        check_size(OWNER, {"num_arms": num_arms, "change_points": schedule.num_knots - 1}, USUAL)
         reward = "gaussian" if link == "identity" else "bernoulli"
         rng = np.random.default_rng(check_int("arms_seed", arms_seed, OWNER, 0))
         super().__init__(
             kernel=KERNEL,
             domain=in_box(on_sphere(rng, (num_arms, dim))),
             path=paths.stepwise(schedule) if contextual else schedule,
-            noise=make_noise(reward, noise_std, OWNER),
+            noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             reward_range=None if link == "identity" else (0.0, 1.0),
             contextual=contextual,
             link=link,
         )
-        angle = check_float("angle", angle, OWNER, 0, 2 * math.pi)
+        turn = USUAL_ANGLE if angle is None else angle
+        turn = check_float("angle", turn, OWNER, 0, 2 * math.pi)
         self._walk: Walk = (
             Jumps(schedule.num_knots, dim, theta)
             if path == "jumps"
-            else Rotation(schedule.num_knots, dim, theta, angle)
+            else Rotation(schedule.num_knots, dim, theta, turn)
         )
 
     def draw(self, rng: np.random.Generator) -> Episode:
@@ -165,6 +168,20 @@ def in_box(points: Array) -> Array:
     return place
 
 
+def check_sizes(path: str, sizes: dict[str, int], contextual: bool) -> None:
+    """Check that an episode's arms, and the rewards of arms that stay, can be held.
+
+    Raises:
+        ValueError: If they are too many.
+    """
+    if contextual:
+        check_size(OWNER, sizes, USUAL)
+        return
+    rewarded = ("num_arms", "horizon") if path == "rotation" else ("horizon",)
+    for names in (("num_arms", "dim"), rewarded):
+        check_size(OWNER, {name: sizes[name] for name in names}, USUAL)
+
+
 def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths.Path:
     """Return the path that `LinearTask` names.
 
@@ -174,5 +191,5 @@ def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths
     if name == "jumps":
         default = [round(horizon / 6) + 1, round(horizon / 3) + 1, round(horizon / 2) + 1]
         return paths.jumps(horizon, paths.change_steps(change_points, default, horizon, OWNER))
-    paths.no_change_steps(change_points, name)
+    paths.no_change_steps(change_points, name, OWNER)
     return paths.table(horizon, min(max(horizon // 2, 1), horizon - 1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wgp_gym.kernels import Array
-from wgp_gym.validation import check_choice, check_float
+from wgp_gym.validation import check_choice, check_float, reject
 
 __all__ = ["LARGEST", "REWARDS", "BernoulliNoise", "GaussianNoise", "Noise", "make_noise"]
 
@@ -73,17 +73,25 @@ class BernoulliNoise(Noise):
         return (drawn < expected).astype(float)
 
 
-def make_noise(reward: str, noise_std: float, owner: str) -> Noise:
+def make_noise(
+    reward: str, noise_std: float | None, owner: str, usual: float | None = None
+) -> Noise:
     """Return the noise that a task's keywords name.
 
     Args:
         reward: "gaussian" or "bernoulli".
-        noise_std: The standard deviation of "gaussian", in [0, 1e30].
+        noise_std: The standard deviation of "gaussian", in [0, 1e30], or None.
         owner: The task.
+        usual: The one to take for None; without it None is refused.
 
     Raises:
-        ValueError: If there is no such noise or the deviation is out of its range.
+        ValueError: If there is no such noise, the deviation is out of its range, or there is one
+            for rewards of 0 or 1.
     """
     check_choice("reward", reward, owner, REWARDS)
-    scale = check_float("noise_std", noise_std, owner, 0, LARGEST)
-    return GaussianNoise(scale) if reward == "gaussian" else BernoulliNoise()
+    if reward == "gaussian":
+        given = usual if noise_std is None else noise_std
+        return GaussianNoise(check_float("noise_std", given, owner, 0, LARGEST))
+    if noise_std is not None:
+        reject("noise_std", owner, "None where rewards are 0 or 1", noise_std)
+    return BernoulliNoise()

@@ -22,6 +22,8 @@ __all__ = ["RENDER_MODES", "View", "checked_mode", "render", "view"]
 RENDER_MODES = ("rgb_array", "ansi")
 TEXT_WIDTH, TEXT_HEIGHT = 80, 12
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind-safe set
+LABELS = 30  # of arms, that fit side by side under a picture
+MARGIN = (-0.03, 1.03)  # the axes of [0, 1]^2, so that what lies on its edge is shown whole
 RECENT = 30  # plays after which a dot has faded to its faintest
 
 
@@ -37,6 +39,8 @@ class View:
         rewards: The function that the next action meets, on the domain, `(n,)`.
         best: Where it is largest, `(d,)`.
         best_reward: How large it is there.
+        drawn_anew: Whether the arms are others at each step.
+        continuous: Whether any point may be played; the domain then is a grid.
         played: The places played so far, `(t, d)`.
         paid: Their rewards, `(t,)`.
         cumulative_regret: The regret up to now.
@@ -49,6 +53,8 @@ class View:
     rewards: Array
     best: Array
     best_reward: float
+    drawn_anew: bool
+    continuous: bool
     played: Array
     paid: Array
     cumulative_regret: float
@@ -76,6 +82,8 @@ def view(dynamics: Dynamics, i: int) -> View:
         rewards=dynamics.expected_rewards()[i],
         best=best if task.continuous else arms[best],
         best_reward=dynamics.optimal_reward(i),
+        drawn_anew=task.contextual,
+        continuous=task.continuous,
         played=played.reshape(-1, arms.shape[1]),
         paid=np.array([paid[i] for _, paid in history]),
         cumulative_regret=float(dynamics.info()["cumulative_regret"][i]),
@@ -93,6 +101,26 @@ def title(seen: View) -> str:
     if last and seen.names:
         last += f" from {seen.names[int(np.rint(seen.played[-1, 0] * (len(seen.names) - 1)))]}"
     return f"step {seen.t} of {seen.horizon}{last}, regret so far {seen.cumulative_regret:.1f}"
+
+
+def draw(figure: Figure, seen: View) -> Axes:
+    """Draw the view on an empty figure; return its axes."""
+    axes = figure.add_subplot()
+    axes.set_title(title(seen))
+    (draw_map if seen.domain.shape[1] == 2 else draw_line)(figure, axes, seen)
+    return axes
+
+
+def has_plays(seen: View) -> bool:
+    """Return whether past plays have a place on one axis: not on one that counts today's arms."""
+    return not seen.drawn_anew or seen.domain.shape[1] == 1
+
+
+def plays(seen: View) -> tuple[Array, Array]:
+    """Return where the plays that have a place on one axis stand, and what they were paid."""
+    if has_plays(seen):
+        return positions(seen, seen.played), seen.paid
+    return np.zeros(0), np.zeros(0)
 
 
 def positions(seen: View, points: Array) -> Array:
@@ -117,13 +145,16 @@ def picture(seen: View) -> NDArray[np.uint8]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.5), dpi=100, layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_title(title(seen))
-    (draw_map if seen.domain.shape[1] == 2 else draw_line)(figure, axes, seen)
+    draw(figure, seen)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]
     pixels: NDArray[np.uint8] = np.array(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
     return pixels[:, :, :3].copy()
+
+
+def in_order(seen: View) -> bool:
+    """Return whether a line from arm to arm says something: there is one coordinate."""
+    return seen.names is None and seen.domain.shape[1] == 1
 
 
 def fading(seen: View, colour: str) -> Any:
@@ -139,18 +170,20 @@ def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
     """Draw f_t over one axis, the plays as dots at their rewards."""
     del figure
     where = arm_positions(seen)
-    style: dict[str, Any] = {"marker": "o", "linestyle": "none"} if seen.names else {}
-    axes.plot(where, seen.rewards, color=BLUE, linewidth=2, label="$f_t$ now", **style)
+    style: dict[str, Any] = {} if in_order(seen) else {"marker": "o", "linestyle": "none"}
+    axes.plot(where, seen.rewards, color=BLUE, linewidth=2, label="expected reward", **style)
     peak = positions(seen, seen.best[None])
     axes.plot(peak, seen.best_reward, "*", color=ORANGE, markersize=16, label="its optimum")
-    if len(seen.paid):
-        place = positions(seen, seen.played)
+    place, paid = plays(seen)
+    if len(paid):
         shades = fading(seen, GREEN)
-        axes.scatter(place, seen.paid, s=22, c=shades, label="rewards, newest darkest")
+        axes.scatter(place, paid, s=22, c=shades, label="rewards, newest darkest")
         axes.axvline(place[-1], color=GREEN, linewidth=1, linestyle=":", label="last action")
     if seen.names:
-        axes.set_xticks(where, seen.names, rotation=90, fontsize=8)
-    axes.set_xlabel("arm" if seen.names or seen.domain.shape[1] > 1 else "x")
+        every = -(-len(seen.names) // LABELS)
+        axes.set_xticks(where[::every], seen.names[::every], rotation=90, fontsize=8)
+    counted = "nearest point of the grid" if seen.continuous else "arm"
+    axes.set_xlabel("x" if in_order(seen) else counted)
     axes.set_ylabel("reward")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
@@ -163,7 +196,7 @@ def draw_map(figure: Figure, axes: Axes, seen: View) -> None:
         colours = axes.tricontourf(x, y, seen.rewards, levels=40)
     else:
         colours = axes.scatter(x, y, s=120, c=seen.rewards)
-    figure.colorbar(colours, label="$f_t$ now")
+    figure.colorbar(colours, label="expected reward")
     axes.plot(*seen.best, "*", color=ORANGE, markersize=18, label="its optimum")
     if len(seen.paid):
         shades = fading(seen, "white")
@@ -171,16 +204,16 @@ def draw_map(figure: Figure, axes: Axes, seen: View) -> None:
         axes.scatter(
             across, up, s=30, c=shades, edgecolors="grey", label="actions, newest brightest"
         )
-        axes.plot(*seen.played[-1], "kx", markersize=10, label="last action", clip_on=False)
-    axes.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(0, 1), ylim=(0, 1))
+        axes.plot(*seen.played[-1], "kx", markersize=10, label="last action")
+    axes.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=MARGIN, ylim=MARGIN)
     figure.legend(loc="outside left upper", frameon=False)
 
 
 def text(seen: View) -> str:
     """Draw the view in characters: `-` is f_t, `*` its optimum, `o` past and `X` last reward."""
-    where = arm_positions(seen)
+    where, (place, paid) = arm_positions(seen), plays(seen)
     low_x, high_x = where.min(), where.max()
-    heights = np.concatenate([seen.rewards, seen.paid, [seen.best_reward]])
+    heights = np.concatenate([seen.rewards, paid, [seen.best_reward]])
     low_y, high_y = heights.min(), heights.max()
     canvas = np.full((TEXT_HEIGHT, TEXT_WIDTH), " ")
 
@@ -189,17 +222,17 @@ def text(seen: View) -> str:
         row = np.rint((high_y - y) / max(high_y - low_y, 1e-300) * (TEXT_HEIGHT - 1)).astype(int)
         canvas[row, column] = sign
 
-    between = np.linspace(low_x, high_x, TEXT_WIDTH)
-    order = np.argsort(where, kind="stable")
-    if seen.names:
-        _mark(where, seen.rewards, "-")
-    else:
+    if in_order(seen):
+        between, order = np.linspace(low_x, high_x, TEXT_WIDTH), np.argsort(where, kind="stable")
         _mark(between, np.interp(between, where[order], seen.rewards[order]), "-")
-    if len(seen.paid):
-        _mark(positions(seen, seen.played), seen.paid, "o")
-        _mark(positions(seen, seen.played[-1:]), seen.paid[-1:], "X")
+    else:
+        _mark(where, seen.rewards, "-")
+    _mark(place, paid, "o")
+    _mark(place[-1:], paid[-1:], "X")
     _mark(positions(seen, seen.best[None]), np.array([seen.best_reward]), "*")
     labels = [f"{high_y:8.2f} |"] + [" " * 8 + " |"] * (TEXT_HEIGHT - 2) + [f"{low_y:8.2f} |"]
     lines = [label + "".join(row) for label, row in zip(labels, canvas, strict=True)]
-    key = "-: f_t now   *: its optimum   o: rewards so far   X: the last"
+    key = "-: expected reward   *: its optimum"
+    if has_plays(seen):
+        key += "   o: rewards so far   X: the last"
     return "\n".join([title(seen), *lines, " " * 10 + key])

@@ -104,5 +104,5 @@ def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths
         default = [round(0.2 * horizon), round(0.4 * horizon)]
         steps = paths.change_steps(change_points, default, horizon, "SyntheticTask")
         return paths.jumps(horizon, steps)
-    paths.no_change_steps(change_points, name)
+    paths.no_change_steps(change_points, name, "SyntheticTask")
     return paths.jumps(horizon, []) if name == "constant" else paths.straight_lines(horizon)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,9 @@ from wgp_gym.paths import Path
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_bool, check_float, reject
 
-__all__ = ["Task"]
+__all__ = ["MAX_NUMBERS", "Task", "check_size", "refuse"]
+
+MAX_NUMBERS = 50_000_000  # of an episode: to draw it takes 24 to 41 bytes for each, up to 2 GB
 
 
 class Task(ABC):
@@ -101,3 +105,36 @@ def optional_bound(name: str, value: float | None, owner: str) -> float | None:
         ValueError: If it is no number in [0, 1e30].
     """
     return None if value is None else check_float(name, value, owner, 0, LARGEST)
+
+
+def refuse(owner: str, where: str, parameters: dict[str, Any]) -> None:
+    """Check that parameters that would do nothing were not given.
+
+    Args:
+        owner: The task.
+        where: What makes them do nothing, as in "for the path 'jumps'".
+        parameters: The parameters; None where one was not given.
+
+    Raises:
+        ValueError: If one was.
+    """
+    for name, value in parameters.items():
+        if value is not None:
+            reject(name, owner, f"None {where}", value)
+
+
+def check_size(owner: str, sizes: dict[str, int], usual: dict[str, int]) -> None:
+    """Check that an episode of so many numbers can be held.
+
+    Args:
+        owner: The task.
+        sizes: The parameters whose product the numbers are.
+        usual: Their defaults. The one that is furthest above its own is named: it was given.
+
+    Raises:
+        ValueError: If there are too many.
+    """
+    if math.prod(sizes.values()) > MAX_NUMBERS:
+        name = max(sizes, key=lambda one: sizes[one] / usual[one])
+        rule = f"such that {' x '.join(sizes)} is at most {MAX_NUMBERS:,}"
+        reject(name, owner, rule, sizes[name])

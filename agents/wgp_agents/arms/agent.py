@@ -21,7 +21,10 @@ RULE = "None or two finite numbers, the smaller first"
 
 
 class ArmsAgent(Agent):
-    """Plays one of K arms; what it learns of one tells it nothing of the others.
+    """Plays one of K fixed arms.
+
+    The agents of this folder learn of an arm from its own plays alone; in others, arms may share a
+    parameter.
 
     The literature has rewards in [0, 1]: they are shifted and scaled to it from their range.
     Noise may carry them beyond; `scale` says how much larger than that of rewards in [0, 1]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.forced import force, in_turn
 from wgp_agents.arms.kl_index import exploration_level, kl_indices
+from wgp_agents.arms.watched import WatchedPlays
 from wgp_agents.base import Mask
 from wgp_agents.detectors.glr import GLR
 from wgp_agents.parameters import per_learner
@@ -99,10 +100,9 @@ class GLRUCB(IndexAgent):
         self._detector = GLR(
             shape, delta=self.delta[:, None], threshold=threshold, resolution=resolution
         )
-        self._plays = np.zeros(shape, np.int64)
-        self._age = np.zeros(shape, np.int64)
-        self._total, self._indices = np.zeros((2, *shape))
-        self._steps, self._alarms = np.zeros((2, batch), np.int64)
+        self._watched = WatchedPlays(self._detector)
+        self._age, self._alarms = np.zeros(shape, np.int64), np.zeros(batch, np.int64)
+        self._indices = np.zeros(shape)
 
     def _clear(self, mask: Mask) -> None:
         noise = np.broadcast_to(self.problem.noise_scale, self.num_learners) / self._width
@@ -114,33 +114,26 @@ class GLRUCB(IndexAgent):
         self._sigma[mask], self._bernoulli[mask] = sigma[mask], bernoulli[mask]
         self._detector.sigma[mask] = sigma[mask, None]
         self._detector.bernoulli[mask] = bernoulli[mask, None]
-        self._steps[mask] = self._alarms[mask] = 0
-        self._forget(np.broadcast_to(mask[:, None], self._plays.shape))
-
-    def _forget(self, arms: Mask) -> None:
-        self._plays[arms] = self._age[arms] = 0
-        self._total[arms] = 0.0
-        self._detector.restart(arms)
+        self._age[mask] = 0
+        self._alarms[mask] = 0
+        self._watched.clear(mask)
 
     def _index(self, uniform: UniformStreams) -> Array:
         del uniform
         level = exploration_level(self._age + 1, self.c[:, None])
-        family = self._bernoulli, self._sigma
-        kl_indices(self._plays, self._total, level, *family, self._indices)
+        memory, family = self._watched.memory, (self._bernoulli, self._sigma)
+        kl_indices(memory.counts, memory.sums, level, *family, self._indices)
         episodes = self._alarms + 1 if self.exploration == "rising" else 1
         rate = np.minimum(self.alpha * np.sqrt(episodes), 1.0)
-        return force(self._indices, in_turn(self._steps + 1, rate, self.num_arms))
+        return force(self._indices, in_turn(memory.steps + 1, rate, self.num_arms))
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        played = active[:, None] & (arms[:, None] == np.arange(self.num_arms))
         seen = np.where(self._bernoulli, np.clip(rewards, 0.0, 1.0), rewards)
-        values = np.broadcast_to(seen[:, None], played.shape)
-        self._steps[active] += 1
-        self._age[active] += 1
-        self._plays[played] += 1
-        self._total[played] += values[played]
-        alarms = self._detector.update(values, played)
+        alarms = self._watched.add(arms, seen, active)
         raised = alarms.sum(axis=1) > 0
-        self._alarms[raised] += 1
-        everywhere = np.broadcast_to(raised[:, None], alarms.shape)
-        self._forget(alarms if self.restart == "local" else everywhere)
+        if self.restart == "global":
+            alarms = np.broadcast_to(raised[:, None], alarms.shape)
+        self._age[active] += 1
+        self._age[alarms] = 0
+        self._alarms += raised
+        self._watched.forget(alarms)

@@ -67,7 +67,7 @@ def kl_upper(mean: float, level: float) -> float:
 
 @compiled
 def kl_indices(
-    plays: NDArray[np.int64],
+    plays: Array,
     total: Array,
     level: Array,
     bernoulli: Mask,
@@ -87,7 +87,7 @@ def kl_indices(
     for i in range(plays.shape[0]):
         for k in range(plays.shape[1]):
             n = plays[i, k]
-            if n == 0:
+            if n == 0.0:
                 index[i, k] = math.inf
             elif bernoulli[i]:
                 index[i, k] = kl_upper(total[i, k] / n, level[i, k] / n)

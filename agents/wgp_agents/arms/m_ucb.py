@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import IndexAgent
+from wgp_agents.arms.bound import upper_bound
 from wgp_agents.arms.forced import force, in_turn
+from wgp_agents.arms.tuning import num_changes_of
+from wgp_agents.arms.watched import WatchedPlays
 from wgp_agents.base import Mask
 from wgp_agents.detectors.two_window import TwoWindowMean
 from wgp_agents.parameters import per_learner
@@ -46,7 +49,8 @@ class MUCB(IndexAgent):
             (2 T))^{1/2}. Deviation: at most 1/2; a short horizon asks for more than 1.
         smallest_change: The smallest change of an arm's mean that counts, in (0, 1], in units of
             the range; for the default w.
-        num_changes: How many changes theory is to expect, >= 1.
+        num_changes: How many changes theory is to expect, whole numbers in [0, T], scalar or
+            `(B,)`. Deviation: 0 counts as 1, or no play would be forced.
         reward_range: See `ArmsAgent`.
 
     Raises:
@@ -68,7 +72,7 @@ class MUCB(IndexAgent):
     ) -> None:
         super().__init__(env, reward_range=reward_range)
         owner, batch, horizon = type(self).__name__, self.num_learners, self.problem.horizon
-        changes = per_learner(owner, "num_changes", num_changes, batch, 1, np.inf, "left")
+        changes = np.maximum(num_changes_of(owner, num_changes, horizon, batch), 1)
         smallest = per_learner(owner, "smallest_change", smallest_change, batch, 0, 1, "right")
         union = np.log(2 * self.num_arms) + 2 * np.log(horizon)
         if w is None:
@@ -88,31 +92,18 @@ class MUCB(IndexAgent):
         shape = batch, self.num_arms
         window = np.minimum(self.w, 2 * horizon)  # one that is longer is never full either
         self._detector = TwoWindowMean(shape, window=window[:, None], threshold=self.b[:, None])
-        self._plays = np.zeros(shape, np.int64)
-        self._total = np.zeros(shape)
+        self._watched = WatchedPlays(self._detector)
 
     def _clear(self, mask: Mask) -> None:
         self._detector.threshold[mask] = (self.b * self.scale)[mask, None]
-        self._forget(mask)
-
-    def _forget(self, mask: Mask) -> None:
-        self._plays[mask] = 0
-        self._total[mask] = 0.0
-        self._detector.restart(np.broadcast_to(mask[:, None], self._plays.shape))
+        self._watched.clear(mask)
 
     def _index(self, uniform: UniformStreams) -> Array:
         del uniform
-        step = self._plays.sum(axis=1) + 1  # all arms forget together
-        known = np.maximum(self._plays, 1)
-        width = self.scale * np.sqrt(2 * np.log(step))
-        index = self._total / known + width[:, None] / np.sqrt(known)
-        index[self._plays == 0] = np.inf
+        step = self._watched.memory.steps + 1
+        index = upper_bound(self._watched.memory, self.scale * np.sqrt(2.0), step.astype(float))
         return force(index, in_turn(step, self.gamma, self.num_arms))
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        played = active[:, None] & (arms[:, None] == np.arange(self.num_arms))
-        values = np.broadcast_to(rewards[:, None], played.shape)
-        self._plays[played] += 1
-        self._total[played] += values[played]
-        alarms = self._detector.update(values, played)
-        self._forget(alarms.sum(axis=1) > 0)
+        alarms = self._watched.add(arms, rewards, active)
+        self._watched.clear(alarms.sum(axis=1) > 0)

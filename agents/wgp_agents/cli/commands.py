@@ -12,17 +12,21 @@ __all__ = ["compare", "list_names", "train", "verify"]
 
 
 def list_names(options: argparse.Namespace) -> int:
-    """Print every environment id and agent name with one line each."""
-    from wgp_agents.registry import AGENTS
+    """Print every environment id and agent name with one line each, the agents by family."""
+    from wgp_agents.registry import AGENTS, FAMILIES
     from wgp_gym.registration import ENVIRONMENTS
 
     del options
+    width = 2 + max(len(name) for name in [*AGENTS, *(entry.id for entry in ENVIRONMENTS)])
     print("Environments (gymnasium.make):")
     for environment in ENVIRONMENTS:
-        print(f"  {environment.id:26}{environment.summary}")
-    print("Agents (wgp_agents.make):")
-    for agent in AGENTS.values():
-        print(f"  {agent.name:26}{agent.summary}")
+        print(f"  {environment.id:{width}}{environment.summary}")
+    print("\nAgents (wgp_agents.make); * marks a reference, which reads the truth:")
+    for family in FAMILIES:
+        print(f"\n{family}:")
+        for agent in AGENTS.values():
+            if agent.family == family:
+                print(f"{'*' if agent.reference else '':2}{agent.name:{width}}{agent.summary}")
     return 0
 
 

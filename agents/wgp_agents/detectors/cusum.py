@@ -31,6 +31,7 @@ class CUSUM(Detector):
     epsilon / 2; then a walk's drift is below -epsilon / 2, exp(4 epsilon g) shrinks in
     expectation, and each of the n places where it may have begun to rise reaches h with
     probability at most exp(-4 epsilon h), on either side. If u is exact: 2 n exp(-8 epsilon h).
+    With a sub-Gaussian constant c > 1/2: h / (4 c^2) and M / (4 c^2) in the places of h and M.
 
     Delay: after a change of size D > epsilon + |u - mean|, samples in [0, 1] are seen through
     after at most (h + 1) / (D - epsilon - |u - mean|) of them on average: Wald's identity.
@@ -42,7 +43,8 @@ class CUSUM(Detector):
         threshold: h > 0.
 
     Attributes:
-        drift, threshold: Of the streams' shape; they may be set anew where a stream restarts.
+        samples, drift, threshold: Of the streams' shape; they may be set anew where a stream
+            restarts.
 
     Raises:
         ValueError: If a parameter is out of its range, or does not broadcast to `shape`.
@@ -53,7 +55,7 @@ class CUSUM(Detector):
         first = per_stream("CUSUM", "samples", samples, shape, 1, np.inf, whole=True)
         self.drift = per_stream("CUSUM", "drift", drift, shape, 0, np.inf)
         self.threshold = per_stream("CUSUM", "threshold", threshold, shape, 0, np.inf)
-        self._samples = np.minimum(first, np.iinfo(np.int32).max).astype(np.int64)
+        self.samples = np.minimum(first, np.iinfo(np.int32).max).astype(np.int64)
         self._count = np.zeros(first.size, np.int64)
         self._mean, self._up, self._down = np.zeros((3, first.size))
 
@@ -66,7 +68,7 @@ class CUSUM(Detector):
 
     def _test(self, values: Array, active: Mask) -> Mask:
         alarms = np.zeros(len(values), bool)
-        parameters = self._samples.ravel(), self.drift.ravel(), self.threshold.ravel()
+        parameters = self.samples.ravel(), self.drift.ravel(), self.threshold.ravel()
         cusum(values, active, *parameters, self._count, self._mean, self._up, self._down, alarms)
         return alarms
 

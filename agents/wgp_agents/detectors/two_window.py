@@ -35,7 +35,8 @@ class TwoWindowMean(Detector):
 
     Args:
         shape: The shape of the streams.
-        window: w, an even number of at least 2. Memory and time of a test grow with it.
+        window: w, an even number of at least 2. Memory grows with it, the mean time of a test
+            does not.
         threshold: b > 0.
 
     Attributes:
@@ -50,10 +51,11 @@ class TwoWindowMean(Detector):
         length = per_stream("TwoWindowMean", "window", window, shape, 2, 2**31, whole=True)
         if (length % 2 != 0).any():
             reject("window", "TwoWindowMean", "even", window)
-        self._window = length.astype(np.int64)
+        self._half = (length // 2).astype(np.int64)
         self.threshold = per_stream("TwoWindowMean", "threshold", threshold, shape, 0, np.inf)
         self._count = np.zeros(length.size, np.int64)
-        self._last = np.zeros((length.size, int(self._window.max(initial=2))))
+        self._newer = np.zeros(length.size)
+        self._block, self._sums = np.zeros((2, length.size, int(self._half.max(initial=1))))
 
     def restart(self, mask: Mask) -> None:
         """Make the streams in `mask` forget all."""
@@ -61,8 +63,9 @@ class TwoWindowMean(Detector):
 
     def _test(self, values: Array, active: Mask) -> Mask:
         alarms = np.zeros(len(values), bool)
-        parameters = self._window.ravel(), self.threshold.ravel()
-        two_windows(values, active, *parameters, self._count, self._last, alarms)
+        half, threshold = self._half.ravel(), self.threshold.ravel()
+        state = self._count, self._newer, self._block, self._sums
+        two_windows(values, active, half, threshold, *state, alarms)
         return alarms
 
 
@@ -70,29 +73,44 @@ class TwoWindowMean(Detector):
 def two_windows(
     values: Array,
     active: Mask,
-    window: NDArray[np.int64],
+    half: NDArray[np.int64],
     threshold: Array,
     count: NDArray[np.int64],
-    last: Array,
+    newer: Array,
+    block: Array,
+    sums: Array,
     alarms: Mask,
 ) -> None:
-    """Keep the last w values of every active stream in a ring, and compare its halves.
+    """Take in a value of every active stream, and compare the halves of its window.
 
-    The sums are taken anew each time: one that is kept up to date would remember the rounding of
-    a huge value for good.
+    Nothing is ever subtracted from a sum, so that a huge value leaves no rounding behind. Values
+    come in blocks of w / 2. The sum of the last w / 2 is that of the block at hand, `newer`, and
+    of the end of the block before. When a block is full it is read once from its end, and each
+    value makes way for the sum of those after it. The older half's sum is that of w / 2 steps ago.
+
+    Args:
+        values: `(S,)`.
+        active: `(S,)`.
+        half: w / 2, `(S,)`.
+        threshold: b, `(S,)`.
+        count: How many values there were, `(S,)`.
+        newer: `(S,)`.
+        block: What is left of the block before, and values of that at hand, `(S, w / 2)`.
+        sums: Of the last w / 2 values, at each of the last w / 2 steps, `(S, w / 2)`.
+        alarms: Where they go, `(S,)`.
     """
     for i in range(len(values)):
         if not active[i]:
             continue
-        w = window[i]
-        place = count[i] % w
-        last[i, place] = values[i]
+        place = count[i] % half[i]
+        if place == 0:
+            newer[i] = rest = 0.0
+            for j in range(half[i] - 1, -1, -1):
+                block[i, j], rest = rest, rest + block[i, j]
+        newer[i] += values[i]
+        total = block[i, place] + newer[i]
+        difference = total - sums[i, place]
+        block[i, place], sums[i, place] = values[i], total
         count[i] += 1
-        if count[i] < w:
-            continue
-        difference = 0.0
-        for k in range(w):
-            age = place - k if k <= place else place - k + w
-            sign = 1.0 if age < w // 2 else -1.0
-            difference += sign * last[i, k]
-        alarms[i] = abs(difference) > threshold[i]
+        # A stream's first w / 2 sums hold what was there before it: they are compared with none.
+        alarms[i] = count[i] >= 2 * half[i] and abs(difference) > threshold[i]

@@ -18,11 +18,7 @@ ABRUPT, SLOW, CONTEXTUAL = (
 )
 PAPER = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
 STEPS = list(range(2, 500_004))
-MANY: dict[str, Any] = {
-    "num_arms": 100,
-    "horizon": 10**6,
-    "change_points": list(range(2, 500_004)),
-}
+MANY: dict[str, Any] = {"horizon": 10**6, "change_points": list(range(2, 10**6))}
 KINDS: list[dict[str, Any]] = [
     {"contextual": contextual, "link": link, "dim": dim, "num_arms": 2 * dim}
     for contextual in (False, True)
@@ -230,7 +226,11 @@ def test_rewards_of_the_logistic_link(make_env: Make) -> None:
         ),
         ("jumps", {"contextual": True, "horizon": 10**12}, "'horizon' .* x horizon is at most"),
         ("jumps", {"horizon": 10**12}, "'horizon' .* such that horizon is at most"),
-        ("jumps", MANY, "'change_points' .* num_arms x change_points is at most 50,000,000. Got 5"),
+        (
+            "jumps",
+            MANY | {"num_arms": 60},
+            "'change_points' .* num_arms x change_points is at most 50,000,000. Got 9",
+        ),
         ("rotation", {"num_arms": 10**5}, "'num_arms' .* num_arms x horizon is at most"),
         ("rotation", {"horizon": 10**12}, "'horizon' .* num_arms x horizon is at most"),
         ("jumps", {"contextual": 1}, "'contextual' .* True or False"),

@@ -67,7 +67,8 @@ def test_arms_that_stay_are_shown_by_number_with_their_rewards(make_env: Make) -
     np.testing.assert_allclose(dots(axes, "rewards, newest darkest"), expected)
     (arms,) = (line for line in axes.lines if line.get_label() == "expected reward")
     assert (arms.get_linestyle(), arms.get_marker()) == ("None", "o")  # their order says nothing
-    np.testing.assert_allclose(arms.get_ydata(), env.expected_rewards())
+    shown = np.asarray(arms.get_ydata(), float)
+    np.testing.assert_allclose(shown, env.expected_rewards())
 
 
 @pytest.mark.parametrize("dim", [3, 5])

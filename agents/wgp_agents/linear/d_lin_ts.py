@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.choice import thompson
 from wgp_agents.gp.memory import DiscountMemory
-from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import TunedParameters, tuned_parameters
 
 __all__ = ["DLinTS"]
 
@@ -23,10 +23,7 @@ class DLinTS(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         discount: gamma in (0, 1]. Default: 1 less one over the memory's length that `tuning`
             names.
-        tuning: "original" or "corrected": see `linear_forgetting`.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
-            "determinant".
+        **common: See `TunedParameters`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -37,12 +34,7 @@ class DLinTS(GPAgent):
         env: Any,
         *,
         discount: Any = None,
-        tuning: str = "corrected",
-        variation_budget: Any = "unknown",
-        **common: Unpack[LinearParameters],
+        **common: Unpack[TunedParameters],
     ) -> None:
-        forgetting = linear_forgetting("DLinTS", "discount", discount, tuning, variation_budget)
-        parameters = linear_parameters("DLinTS", common)
-        super().__init__(
-            env, memory=DiscountMemory, forgetting=forgetting, choice=thompson, **parameters
-        )
+        parameters = tuned_parameters("DLinTS", "discount", discount, common)
+        super().__init__(env, memory=DiscountMemory, choice=thompson, **parameters)

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.memory import DiscountMemory
-from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import TunedParameters, tuned_parameters
 
 __all__ = ["DLinUCB"]
 
@@ -25,10 +25,7 @@ class DLinUCB(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         discount: gamma in (0, 1]. Default: 1 less one over the memory's length that `tuning`
             names.
-        tuning: "original" or "corrected": see `linear_forgetting`.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
-            "determinant".
+        **common: See `TunedParameters`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -39,12 +36,8 @@ class DLinUCB(GPAgent):
         env: Any,
         *,
         discount: Any = None,
-        tuning: str = "corrected",
-        variation_budget: Any = "unknown",
-        **common: Unpack[LinearParameters],
+        **common: Unpack[TunedParameters],
     ) -> None:
-        forgetting = linear_forgetting("DLinUCB", "discount", discount, tuning, variation_budget)
         memory = partial(DiscountMemory, tight=True)
-        super().__init__(
-            env, memory=memory, forgetting=forgetting, **linear_parameters("DLinUCB", common)
-        )
+        parameters = tuned_parameters("DLinUCB", "discount", discount, common)
+        super().__init__(env, memory=memory, **parameters)

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.choice import random_width
 from wgp_agents.gp.memory import DiscountMemory
-from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import TunedParameters, tuned_parameters
 
 __all__ = ["DRandLinUCB"]
 
@@ -23,10 +23,7 @@ class DRandLinUCB(GPAgent):
         scale: alpha > 0, a number or `(B,)`; 1 / 2.5 is that of the paper's experiments.
         discount: gamma in (0, 1]. Default: 1 less one over the memory's length that `tuning`
             names.
-        tuning: "original" or "corrected": see `linear_forgetting`.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
-            "determinant".
+        **common: See `TunedParameters`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -38,14 +35,9 @@ class DRandLinUCB(GPAgent):
         *,
         scale: Any = 0.4,
         discount: Any = None,
-        tuning: str = "corrected",
-        variation_budget: Any = "unknown",
-        **common: Unpack[LinearParameters],
+        **common: Unpack[TunedParameters],
     ) -> None:
-        forgetting = linear_forgetting(
-            "DRandLinUCB", "discount", discount, tuning, variation_budget
-        )
         memory = partial(DiscountMemory, tight=True)
-        parameters = linear_parameters("DRandLinUCB", common)
         choice = random_width("DRandLinUCB", env, scale)
-        super().__init__(env, memory=memory, forgetting=forgetting, choice=choice, **parameters)
+        parameters = tuned_parameters("DRandLinUCB", "discount", discount, common)
+        super().__init__(env, memory=memory, choice=choice, **parameters)

@@ -22,13 +22,17 @@ from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_choice, check_names
 
-__all__ = ["TUNINGS", "LinearParameters", "linear_forgetting", "linear_parameters"]
+__all__ = ["LinearParameters", "TunedParameters", "linear_parameters", "tuned_parameters"]
 
 TUNINGS = ("original", "corrected")
 
 
 class LinearParameters(TypedDict, total=False):
-    """The parameters that all linear agents share. See `GPAgent`."""
+    """The parameters that all linear agents share. See `GPAgent`.
+
+    Unless given, `regularization` is 1 and `gain` is that of determinant and trace, with which
+    sqrt(lambda) times the beta of [Deng22] is that of the papers.
+    """
 
     regularization: Any
     delta: Any
@@ -39,13 +43,23 @@ class LinearParameters(TypedDict, total=False):
     gain: str
 
 
+class TunedParameters(LinearParameters, total=False):
+    """These, and the parameters of a memory that theory tunes where it is not given.
+
+    `tuning`: "original", a memory of (d T / B_T)^{2/3} steps, as [RVC19] and [CSZ19] had it; or
+    "corrected", the default, of d^{1/4} (T / B_T)^{1/2}, after the flaw in their proofs that
+    [TV20] and [ZZ21] found: the rate of regret is T^{3/4}, not T^{2/3}. `variation_budget`: B_T,
+    the sum of |theta_{t+1} - theta_t|, "known", "unknown" or a number: see `Forgetting`.
+    """
+
+    tuning: str
+    variation_budget: Any
+
+
 def linear_parameters(
     owner: str, common: LinearParameters, gain: str = "determinant"
 ) -> GPParameters:
-    """Return the parameters of a linear agent: those given, and otherwise those of the field.
-
-    Features are x itself, lambda is 1, and the gain in beta is bounded by determinant and trace:
-    beta / sqrt(lambda) of the papers is the beta of [Deng22] with that gain.
+    """Return what a linear agent hands to `GPAgent`: features are x itself.
 
     Args:
         owner: The agent's name, for errors.
@@ -61,38 +75,33 @@ def linear_parameters(
     return cast(GPParameters, found)
 
 
-def linear_forgetting(
-    owner: str,
-    parameter: str,
-    given: Any,
-    tuning: str,
-    variation_budget: Any,
-    offset: float = 0.0,
-) -> Forgetting:
-    """Return the memory's parameter, as given or as theory for linear bandits tunes it.
+def tuned_parameters(
+    owner: str, parameter: str, given: Any, common: TunedParameters, offset: float = 0.0
+) -> dict[str, Any]:
+    """Return what a linear agent that forgets hands to `GPAgent`, its forgetting among it.
 
     Args:
         owner: The agent's name, for errors.
         parameter: "discount", "window" or "restart_period".
         given: Its value; None leaves it to theory.
-        tuning: "original": a memory of (d T / B_T)^{2/3} steps, as [RVC19] and [CSZ19] had it;
-            "corrected": of d^{1/4} (T / B_T)^{1/2}, after the flaw in their proofs that [TV20]
-            and [ZZ21] found: the rate of regret is T^{3/4}, not T^{2/3}.
-        variation_budget: B_T, the sum of |theta_{t+1} - theta_t|: see `Forgetting`.
+        common: The other parameters that were given.
         offset: What is added to B_T.
 
     Raises:
-        ValueError: If there is no such tuning.
+        ValueError: If there is a parameter that these agents do not have, or no such tuning.
     """
+    rest: Any = dict(common)
+    tuning, budget = rest.pop("tuning", "corrected"), rest.pop("variation_budget", "unknown")
     corrected = check_choice("tuning", tuning, owner, TUNINGS) == "corrected"
     rate = partial(linear_rate, corrected=corrected, offset=offset)
-    return Forgetting(parameter, given, variation_budget, rate_form=rate)
+    forgetting = Forgetting(parameter, given, budget, rate_form=rate)
+    return {"forgetting": forgetting, **linear_parameters(owner, rest)}
 
 
 def linear_rate(
     problem: BanditProblem, gain: Array, variation_budget: Array, *, corrected: bool, offset: float
 ) -> Array:
-    """Return 1 - eta, `(B,)`, at most 1/2: see `linear_forgetting`; `gain` plays no part."""
+    """Return 1 - eta, `(B,)`, at most 1/2: see `TunedParameters`; `gain` plays no part."""
     del gain
     dim, horizon = problem.domain.shape[1], problem.horizon
     budget = variation_budget + offset

@@ -20,8 +20,7 @@ class LinUCB(GPAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
-            "realised".
+        **common: See `LinearParameters`; `gain` is "realised" unless given.
 
     Raises:
         ValueError: If a parameter is out of its range.

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.memory import RestartMemory
-from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import TunedParameters, tuned_parameters
 
 __all__ = ["RestartLinUCB"]
 
@@ -21,10 +21,7 @@ class RestartLinUCB(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         restart_period: H >= 1, in steps, or infinity. Default: as `tuning` names with 1 + B_T in
             the place of B_T, rounded up: so it restarts even where nothing changes.
-        tuning: "original" or "corrected": see `linear_forgetting`.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
-            "determinant".
+        **common: See `TunedParameters`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -35,12 +32,9 @@ class RestartLinUCB(GPAgent):
         env: Any,
         *,
         restart_period: Any = None,
-        tuning: str = "corrected",
-        variation_budget: Any = "unknown",
-        **common: Unpack[LinearParameters],
+        **common: Unpack[TunedParameters],
     ) -> None:
-        forgetting = linear_forgetting(
-            "RestartLinUCB", "restart_period", restart_period, tuning, variation_budget, offset=1.0
+        parameters = tuned_parameters(
+            "RestartLinUCB", "restart_period", restart_period, common, offset=1.0
         )
-        parameters = linear_parameters("RestartLinUCB", common)
-        super().__init__(env, memory=RestartMemory, forgetting=forgetting, **parameters)
+        super().__init__(env, memory=RestartMemory, **parameters)

@@ -9,7 +9,7 @@ from wgp_agents.access import problem_reader
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.memory import WindowMemory
 from wgp_agents.gp.width import cheung_width
-from wgp_agents.linear.defaults import LinearParameters, linear_forgetting, linear_parameters
+from wgp_agents.linear.defaults import TunedParameters, tuned_parameters
 
 __all__ = ["SWLinUCB"]
 
@@ -25,10 +25,7 @@ class SWLinUCB(GPAgent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         window: w >= 1, in steps, or infinity. Default: as `tuning` names, rounded up.
-        tuning: "original" or "corrected": see `linear_forgetting`.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        **common: See `LinearParameters`; unless given, `regularization` is 1 and `gain`
-            "determinant".
+        **common: See `TunedParameters`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -39,13 +36,8 @@ class SWLinUCB(GPAgent):
         env: Any,
         *,
         window: Any = None,
-        tuning: str = "corrected",
-        variation_budget: Any = "unknown",
-        **common: Unpack[LinearParameters],
+        **common: Unpack[TunedParameters],
     ) -> None:
-        forgetting = linear_forgetting("SWLinUCB", "window", window, tuning, variation_budget)
         form = partial(cheung_width, dim=problem_reader(env)().domain.shape[1])
-        parameters = linear_parameters("SWLinUCB", common)
-        super().__init__(
-            env, memory=WindowMemory, forgetting=forgetting, width_form=form, **parameters
-        )
+        parameters = tuned_parameters("SWLinUCB", "window", window, common)
+        super().__init__(env, memory=WindowMemory, width_form=form, **parameters)

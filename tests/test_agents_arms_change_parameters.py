@@ -11,6 +11,7 @@ import pytest
 from scipy.special import rel_entr
 
 from wgp_agents.arms.cusum_ucb import CUSUMUCB
+from wgp_agents.arms.forced import NOBODY, in_turn
 from wgp_agents.arms.glr_ucb import GLRUCB
 from wgp_agents.arms.kl_index import kl_upper
 from wgp_agents.arms.m_ucb import MUCB
@@ -137,3 +138,59 @@ def test_a_box_has_no_arms(make: Any) -> None:
     box = replace(problem(), kernel=SquaredExponential(0.2), continuous=True)
     with pytest.raises(ValueError, match=r"plays a fixed number of arms\. The task has a box"):
         make(box)
+
+
+@pytest.mark.parametrize(
+    ("make", "parameters", "noise", "factor"),
+    [
+        (CUSUMUCB, {"alpha": 0, "xi": 4.0}, 0.5, 2.0),
+        (CUSUMUCB, {"alpha": 0}, 1.5, 3.0),
+        (MUCB, {"gamma": 0.01}, 1.5, 3.0),
+    ],
+)
+def test_what_widens_the_padding(
+    make: Any, parameters: dict[str, Any], noise: float, factor: float
+) -> None:
+    agent = make(problem(noise), **parameters)
+    agent.reset(0)
+    for _ in range(2):
+        for arm in range(K):
+            agent.observe(arm, 0.5)
+    logarithm = math.log(2 * K) if make is CUSUMUCB else 2 * math.log(2 * K + 1)
+    index = agent._index(UniformStreams([0]))
+    np.testing.assert_allclose(index, 0.5 + factor * math.sqrt(logarithm / 2))
+
+
+def test_the_threshold_of_cusum_has_a_floor() -> None:
+    assert CUSUMUCB(problem(), num_changes=T).h[0] == 1.0
+
+
+def test_when_rewards_count_as_0_or_1() -> None:
+    bare, silent = replace(problem(1.0), reward_range=None, norm_bound=1.0), problem(0.0)
+    for task, given, bernoulli, sigma in (
+        (problem(0.5), {}, True, 0.5),
+        (bare, {}, False, 0.5),  # noise of half the width, but only the norm is known
+        (bare, {"reward_range": (-1, 1)}, True, 0.5),
+        (silent, {}, False, 0.001),
+        (problem(0.3), {"sigma": 0.7}, False, 0.7),
+    ):
+        agent = GLRUCB(task, **given)
+        agent.reset(0)
+        assert agent._bernoulli[0] == bernoulli
+        assert agent._sigma[0] == agent._detector.sigma[0, 0] == pytest.approx(sigma)
+
+
+def test_what_lies_beyond_0_and_1_is_cut_off_where_kl_is_taken() -> None:
+    for rewards, total in (("bernoulli", 2.0), ("gaussian", 13.5)):
+        agent = GLRUCB(problem(), rewards=rewards)
+        agent.reset(0)
+        for reward in (7.0, 6.5):  # too close for an alarm
+            agent.observe(2, reward)
+        assert agent._watched.memory.sums[0, 2] == total
+
+
+def test_all_arms_have_their_turn_and_the_indices_theirs() -> None:
+    for rate, waits in ((1.0, 1), (0.9, 1), (0.5, 4), (0.3, 9)):  # floor(4 / 0.3) = 13
+        period = [*range(K), *[NOBODY] * waits]
+        steps = np.arange(1, 2 * len(period) + 1)
+        assert in_turn(steps, np.full(len(steps), rate), K).tolist() == 2 * period

@@ -101,11 +101,12 @@ MAKES: list[tuple[Any, str]] = [
     (lambda: FiniteWidth(0.0, 3), "'delta' parameter of FiniteWidth must be a float in .0, 1"),
     (lambda: FiniteWidth([0.1, 1.0], 3), "'delta' parameter of FiniteWidth"),
     (lambda: FiniteWidth("x", 3), "'delta' parameter of FiniteWidth"),
+    (lambda: FiniteWidth([[0.1]], 3), "'delta' parameter of FiniteWidth"),
     (lambda: FiniteWidth(0.1, 0), "'arms' parameter of FiniteWidth must be an int of at least 1"),
     (lambda: BoxWidth(1.5, 1), "'delta' parameter of BoxWidth"),
     (lambda: BoxWidth(0.1, 0), "'dim' parameter of BoxWidth"),
     (lambda: BoxWidth(0.1, 1, 0.0), "'a' parameter of BoxWidth"),
-    (lambda: DriftingBoxWidth(0.1, 1, 1.0, -1.0), "'b' parameter of DriftingBoxWidth"),
+    (lambda: DriftingBoxWidth(0.1, 1, 1.0, 0.0), "'b' parameter of DriftingBoxWidth"),
     (lambda: HeuristicWidth(-1.0), "'scale' parameter of HeuristicWidth"),
     (lambda: HeuristicWidth(1.0, 0.0), "'rate' parameter of HeuristicWidth"),
 ]

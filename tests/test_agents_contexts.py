@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -16,6 +17,7 @@ import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
+from wgp_agents.observation import observation_of
 from wgp_agents.registry import AGENTS, agent_class
 from wgp_gym.kernels import CentredLinear, Kernel, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
@@ -212,7 +214,7 @@ def test_arms_must_be_shown(name: str) -> None:
         agent.act(shown[:1])
     for wrong in (shown[:, : 3 + D], shown[:, 1:]):
         for method in (agent.act, agent.predict):
-            with pytest.raises(ValueError, match=r"An observation has 24 numbers. Got \d+ instead"):
+            with pytest.raises(ValueError, match=r"has 24 numbers, .* arms.* Got \d+ instead"):
                 method(wrong)
     agent.act(shown)
     agent.observe([0, 1], [0.0, 0.0])
@@ -291,3 +293,42 @@ def test_the_ends_of_the_scale() -> None:
         assert len(np.unique(played)) == N
     np.testing.assert_array_equal(regrets["oracle"], np.zeros(4))
     assert regrets["lin-ucb"].mean() < 0.8 * regrets["random"].mean()
+
+
+def test_before_arms_are_shown_the_posterior_speaks_of_the_stand_ins() -> None:
+    agent, (arms, _) = make("igp-ucb", task()), episode(6)
+    assert isinstance(agent, GPAgent)
+    prior = CentredLinear().diagonal(task().domain)
+    for _ in range(2):
+        np.testing.assert_allclose(agent.posterior().std ** 2, prior, rtol=0, atol=1e-12)
+        agent.act(observation(0, 0.0, 0.0, arms[0]))
+        agent.reset(0)  # those shown were of another episode
+
+
+def test_stand_ins_of_small_norm_do_not_make_the_determinant_small() -> None:
+    near = replace(task(), domain=0.5 + 0.01 * task().domain)
+    agent, corner = make("igp-ucb", near, gain="determinant", regularization=0.5), np.eye(N, D)
+    assert isinstance(agent, GPAgent)
+    agent.act(observation(0, 0.0, 0.0, corner))  # places on the edge are places too
+    agent.observe(0, 1.0)
+    assert agent._gains() == pytest.approx(D / 2 * math.log(1 + 1 / (0.5 * D)))  # L^2 = 1
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_without_an_environment_the_arms_are_shown_by_hand(batch: int | None) -> None:
+    rng, lead = np.random.default_rng(0), () if batch is None else (batch,)
+    bound = 1.0 if batch is None else np.ones(batch)
+    problem = BanditProblem(CentredLinear(), np.zeros((6, 3)), 99, 0.1, bound, contextual=True)
+    agent = make("lin-ucb", problem)
+    agent.reset(0)
+    regret = []
+    for _ in range(60):
+        x = rng.uniform(-0.5, 0.5, (*lead, 6, 3))
+        shown = observation_of((x + 1) / 2)
+        assert shown.shape == (*lead, 3 + 3 + 18)
+        action = agent.act(shown)
+        paid = x @ np.array([1.0, 0.0, 0.0])
+        reward = paid[action] if batch is None else paid[np.arange(3), action]
+        agent.observe(action, reward)
+        regret.append(float(np.mean(paid.max(axis=-1) - reward)))
+    assert np.mean(regret[-20:]) < 0.25 * np.mean(regret[:10])

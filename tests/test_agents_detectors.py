@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import lambertw, rel_entr
 
+from wgp_agents.arms.watched import WatchedPlays
 from wgp_agents.detectors import CUSUM, GLR, TwoWindowMean
 from wgp_agents.detectors.detector import Detector
 from wgp_agents.detectors.threshold import inverse_h, proven_threshold, simple_threshold
@@ -255,3 +256,39 @@ def test_copies_and_huge_values(make: Any) -> None:
 def test_errors(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_cusum_keeps_nothing_of_a_huge_mean() -> None:
+    detector, there = CUSUM((1,), samples=2, drift=0.1, threshold=1.0), np.ones(1, bool)
+    detector.update(np.array([1e30]), there)
+    detector.restart(there)
+    assert not any(detector.update(np.array([0.5]), there)[0] for _ in range(30))
+
+
+def test_glr_cuts_off_what_is_beyond_0_and_1_where_it_takes_kl() -> None:
+    values = np.random.default_rng(8).normal(0.0, 1.0, size=(200, 20))
+    values[100:] += 1.0
+    given, cut = (GLR((20,), delta=1.0, bernoulli=True) for _ in range(2))
+    seen = 0
+    for row in values:
+        alarms = given.update(row, np.ones(20, bool))
+        np.testing.assert_array_equal(alarms, cut.update(np.clip(row, 0, 1), np.ones(20, bool)))
+        seen += alarms.sum()
+    np.testing.assert_array_equal(given._sums, cut._sums)
+    assert seen > 0
+
+
+def test_glr_makes_room_in_time() -> None:
+    values = np.random.default_rng(9).random((70, 2))
+    detector = GLR((2,), delta=1e-9, resolution=1000)  # a bucket for each value
+    for row in values:
+        detector.update(row, np.ones(2, bool))
+    np.testing.assert_array_equal(detector._sums[:, :70], values.T)
+
+
+def test_a_detector_does_not_see_the_rewards_of_those_who_did_not_play() -> None:
+    watched, arms = WatchedPlays(TwoWindowMean((2, 2), window=2, threshold=0.5)), np.zeros(2, int)
+    watched.add(arms, np.zeros(2), np.ones(2, bool))
+    alarms = watched.add(arms, np.ones(2), np.array([True, False]))
+    assert alarms.tolist() == [[True, False], [False, False]]
+    assert not watched.add(arms, np.zeros(2), np.array([False, True])).any()

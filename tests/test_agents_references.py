@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.oracle_discount import OracleDiscount
+from wgp_agents.gp.memory import RestartMemory
+from wgp_agents.oracle_discount import OracleDiscount, of_learners
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.registry import AGENTS
 from wgp_gym.kernels import SquaredExponential
@@ -302,3 +303,42 @@ def test_begun_in_mid_episode_it_plans_what_is_left() -> None:
             agent.observe(action, reward)
         left[name] = info["cumulative_regret"] - start
     assert left["oracle-discount"] < left["wgp-ucb"]
+
+
+def test_each_learner_is_told_of_its_own_changes_and_the_clock_goes_on() -> None:
+    told, domain = np.zeros(3, bool), np.linspace(0.0, 1.0, 20)[:, None]
+    problem = BanditProblem(SquaredExponential(0.2), domain, 40, 0.1, np.ones(3), np.ones(3))
+    agent = GPAgent(
+        problem, memory=RestartMemory, restart_when=lambda: told, confidence_width=lambda t: 1.0 + t
+    )
+    agent.reset(0)
+    for _ in range(4):
+        agent.observe(agent.act(), np.ones(3))
+    told[1] = True
+    agent.act()
+    least = agent.posterior().std.min(axis=1)
+    np.testing.assert_array_equal(least > 0.9, told)  # 1 where nothing is known
+    assert agent.beta().tolist() == [5.0, 5.0, 5.0]
+
+
+def test_nothing_is_planned_where_an_episode_is_over() -> None:
+    env = make_env("arms", 2, "sync")
+    shown, _ = env.reset(seed=SEED)
+    agent = wgp_agents.make("oracle-discount", env, discounts=GRID)
+    assert isinstance(agent, OracleDiscount)
+    for part, steps in zip(env.unwrapped.envs, (40, 3), strict=True):
+        for _ in range(steps):
+            part.step(0)
+    agent.reset(AGENT_SEED)
+    for _ in range(45):  # and beyond the end
+        action = agent.act(shown)
+        assert env.action_space.contains(action)
+        agent.observe(action, np.zeros(2))
+    assert np.isnan(agent.best).tolist() == [True, False]
+
+
+def test_only_lists_are_parted() -> None:
+    given: Any = {"delta": np.array(0.2), "norm_bound": [1.0, 2.0, 3.0], "gain": "bound"}
+    found: Any = of_learners(given, slice(1, 3))
+    assert found["norm_bound"].tolist() == [2.0, 3.0]
+    assert (found["delta"], found["gain"]) == (0.2, "bound")

@@ -193,6 +193,13 @@ def test_the_least_and_largest_states_give_numbers_between_0_and_1(
         assert 0 < variates.fraction.py_func(np.uint64(1)) < 1  # type: ignore[attr-defined]
 
 
+def test_the_sequence_is_that_of_splitmix64() -> None:
+    # The first numbers of the authors' generator for the seed 1234567.
+    states = 1234567 + np.arange(1, 4, dtype=np.uint64) * variates.STEP  # modulo 2^64
+    found = [int(variates.mixed(state)) for state in states]
+    assert found == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+
+
 def test_the_first_normals_do_not_depend_on_how_many_there_are() -> None:
     few, many = (normal_variates(UniformStreams([3, 4]), count) for count in (5, 300))
     np.testing.assert_array_equal(few, many[:, :5])

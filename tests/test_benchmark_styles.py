@@ -9,8 +9,8 @@ import pytest
 
 from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.figures import compare as plots
-from wgp_agents.benchmark.figures.styles import DASHES, STYLES, base_style, styles
-from wgp_agents.registry import AGENTS, REST, AgentEntry
+from wgp_agents.benchmark.figures.styles import CYCLE, DASHES, STYLES, base_style, styles
+from wgp_agents.registry import AGENTS, FAMILIES, REST, AgentEntry
 
 
 def test_every_agent_looks_like_itself_and_like_no_other() -> None:
@@ -56,3 +56,13 @@ def test_agents_without_a_row_look_the_same_whatever_they_are_compared_with(
     assert alone["x"] == found["fresh-7"]
     assert alone["y"] == found["fresh-3"]
     assert plots.look("fresh-7/a note") == found["fresh-7"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_agents_of_a_family_differ_in_colour_and_then_in_line(family: str) -> None:
+    kin = [one.name for one in AGENTS.values() if one.family == family and one.name not in STYLES]
+    looks = [base_style(name) for name in kin]
+    for k in range(0, len(looks), len(CYCLE)):
+        row = looks[k : k + len(CYCLE)]
+        assert [look.colour for look in row] == list(CYCLE[: len(row)])
+        assert {look.line for look in row} == {list(DASHES)[k // len(CYCLE) % len(DASHES)]}

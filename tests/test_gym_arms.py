@@ -156,6 +156,14 @@ def test_a_mean_carried_outside(
         env.reset(seed=0)
 
 
+def test_a_mean_may_reach_0_and_go_no_further(make_env: Make) -> None:
+    given: dict[str, Any] = {"means": [[0.7, 0.5], [0.4, 0.5]], "change_points": [6], "horizon": 9}
+    means, _ = means_of(make_env(ABRUPT, **given, variation_budget=0.7), 0)
+    assert means.min() == pytest.approx(0.0, abs=1e-15)  # -1e-16
+    with pytest.raises(ValueError, match="'variation_budget' parameter of ArmsTask must be such"):
+        make_env(ABRUPT, **given, variation_budget=0.701).reset(seed=0)
+
+
 @pytest.mark.parametrize(
     ("path", "given", "match"),
     [

@@ -158,6 +158,13 @@ def test_short_rotations(make_env: Make, horizon: int, moves: int) -> None:
     assert [info["changed"] for info in infos] == [1 <= t <= moves for t in range(horizon)]
 
 
+@pytest.mark.parametrize(("horizon", "steps"), [(1, []), (2, [2]), (3, [2, 3])])
+def test_short_jumps(make_env: Make, horizon: int, steps: list[int]) -> None:
+    """Of the usual change points, those within 2 .. T, each once."""
+    _, infos, _ = play(make_env(ABRUPT, horizon=horizon))
+    assert [info["t"] for info in infos if info["changed"]] == steps
+
+
 def test_uniform_on_the_circle(make_env: Make) -> None:
     """Angles of drawn vectors and arms: a resultant of 600 uniform ones is below 64 (p = 0.001)."""
     env = make_env(CONTEXTUAL, horizon=6, num_arms=100)
@@ -193,6 +200,11 @@ def test_contextual_arms_have_a_stream_of_their_own(make_env: Make) -> None:
         (_, y, _, _, a), (_, z, _, _, b) = drawn.step(0), fixed.step(1)
         assert y - a["expected_reward"] == pytest.approx(z - b["expected_reward"], abs=1e-6)
     assert len(np.unique(np.concatenate(arms), axis=0)) == 12 * 50
+
+
+def test_vectors_of_norm_1_may_be_rounded(make_env: Make) -> None:
+    theta = [[0.7071067812, 0.7071067812]]  # of norm 1 + 2e-11
+    np.testing.assert_allclose(play(make_env(SLOW, horizon=4, theta=theta))[0][0], theta[0])
 
 
 def test_rewards_of_the_logistic_link(make_env: Make) -> None:
@@ -246,6 +258,7 @@ def test_rewards_of_the_logistic_link(make_env: Make) -> None:
         ("jumps", {"change_points": [3, 3]}, "'change_points' .* strictly increasing"),
         ("rotation", {"change_points": [3]}, "'change_points' .* None for the path 'rot"),
         ("rotation", {"theta": [[0.0, 0.0]]}, "'theta' .* linearly independent"),
+        ("rotation", {"dim": 3, "theta": [[0.5, 0, 0], [-0.2, 0, 0]]}, "'theta' .* independent"),
         ("rotation", {"theta": PAPER[:2]}, "'theta' .* a start"),
         ("rotation", {"angle": 7.0}, r"'angle' .* a float in \[0, 6.28319\]"),
         ("jumps", {"angle": np.pi / 2}, "'angle' .* None for the path 'jumps'"),

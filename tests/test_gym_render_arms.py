@@ -53,6 +53,17 @@ def test_on_the_plane_every_play_is_where_it_was(make_env: Make, name: str) -> N
     np.testing.assert_allclose(dots(axes, "actions, newest brightest"), places, atol=1e-6)
 
 
+def test_drawn_arms_are_dots_in_the_colour_of_their_rewards(make_env: Make) -> None:
+    env = played(make_env, CONTEXTUAL)[0]
+    axes, arms, rewards = axes_of(env), env._dynamics.arms()[0], env.expected_rewards()
+    (cloud,) = (one for one in axes.collections if np.shape(one.get_offsets()) == arms.shape)
+    np.testing.assert_allclose(np.asarray(cloud.get_offsets(), float), arms)
+    np.testing.assert_allclose(np.asarray(cloud.get_array()), rewards)
+    (star,) = (line for line in axes.lines if line.get_label() == "its optimum")
+    shown = np.ravel(np.asarray(star.get_data(), float))
+    np.testing.assert_allclose(shown, arms[rewards.argmax()])
+
+
 def test_the_circle_is_shown_whole(make_env: Make) -> None:
     axes = axes_of(played(make_env, ABRUPT)[0])
     for low, high in (axes.get_xlim(), axes.get_ylim()):

@@ -9,7 +9,24 @@ import numpy as np
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 
-__all__ = ["rows_of", "shown_arms"]
+__all__ = ["observation_of", "rows_of", "shown_arms"]
+
+
+def observation_of(arms: Array) -> Array:
+    """Return what `act` is to be shown where arms are drawn anew and there is no environment.
+
+    It is an observation of zeros, [t / T, has_last, place of the last action `(d,)`, its reward],
+    followed by the arms, row by row: `observe` has told the agent the rest.
+
+    Args:
+        arms: Where they stand in [0, 1]^d, `(n, d)`, or `(B, n, d)` for B learners.
+
+    Returns:
+        `(3 + d + n d,)`, or `(B, 3 + d + n d)`.
+    """
+    places = np.asarray(arms, float)
+    flat = places.reshape(*places.shape[:-2], -1)
+    return np.concatenate([np.zeros((*flat.shape[:-1], 3 + places.shape[-1])), flat], axis=-1)
 
 
 def rows_of(observation: Any, problem: BanditProblem, learners: int) -> Array:
@@ -27,9 +44,11 @@ def rows_of(observation: Any, problem: BanditProblem, learners: int) -> Array:
     rows = np.atleast_2d(np.asarray(observation, float))
     if len(rows) != learners:
         raise ValueError(f"There must be {learners} observations. Got {len(rows)} instead.")
-    size = 3 + problem.domain.shape[1] + (problem.domain.size if problem.contextual else 0)
+    n, dim = problem.domain.shape
+    size = 3 + dim + (n * dim if problem.contextual else 0)
     if rows.shape[1:] != (size,):
-        raise ValueError(f"An observation has {size} numbers. Got {rows.shape[1]} instead.")
+        arms = f", {n} x {dim} of them the arms: see `observation_of`" if problem.contextual else ""
+        raise ValueError(f"An observation has {size} numbers{arms}. Got {rows.shape[1]} instead.")
     return rows
 
 

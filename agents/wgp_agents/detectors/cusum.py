@@ -59,7 +59,7 @@ class CUSUM(Detector):
         self._count = np.zeros(first.size, np.int64)
         self._mean, self._up, self._down = np.zeros((3, first.size))
 
-    def restart(self, mask: Mask) -> None:
+    def _forget(self, mask: Mask) -> None:
         """Make the streams in `mask` forget all."""
         chosen = mask.ravel()
         self._count[chosen] = 0

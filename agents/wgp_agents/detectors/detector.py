@@ -29,25 +29,58 @@ class Detector(ABC):
         self.shape = shape
 
     @abstractmethod
-    def restart(self, mask: Mask) -> None:
+    def _forget(self, mask: Mask) -> None:
         """Make the streams in `mask`, of the streams' shape, forget all."""
 
     @abstractmethod
     def _test(self, values: Array, active: Mask) -> Mask:
         """Take in one value of the active streams and test them; all arrays are `(S,)`."""
 
-    def update(self, values: Array, active: Mask) -> Mask:
+    def restart(self, mask: Any = True) -> None:
+        """Make streams forget all.
+
+        Args:
+            mask: Which, in a shape that broadcasts to that of the streams; default: all.
+
+        Raises:
+            ValueError: If it does not.
+        """
+        self._forget(self._shaped("mask", mask).astype(bool))
+
+    def update(self, values: Any, active: Any = True) -> Mask:
         """Take in one value of every active stream.
 
         Args:
-            values: One for each stream, of the streams' shape; those not active do not count.
-            active: Which streams have a new value.
+            values: One for each stream; those not active do not count.
+            active: Which streams have a new value; default: all. Both broadcast to the shape of
+                the streams.
 
         Returns:
             Which of them have changed, of the streams' shape; False where not active.
+
+        Raises:
+            ValueError: If they do not, or the value of an active stream is not finite. Nothing has
+                changed then.
         """
-        flat = np.ascontiguousarray(values, float).ravel()
-        return self._test(flat, np.ascontiguousarray(active).ravel()).reshape(self.shape)
+        given, new = self._shaped("values", values), self._shaped("active", active)
+        flat, mask = given.astype(float).ravel(), new.astype(bool).ravel()
+        if not np.isfinite(flat[mask]).all():
+            raise ValueError(f"Values of active streams must be finite. Got {values!r} instead.")
+        return self._test(flat, mask).reshape(self.shape)
+
+    def _shaped(self, name: str, given: Any) -> NDArray[Any]:
+        """Return an array of the streams' shape.
+
+        Raises:
+            ValueError: If it does not broadcast to it.
+        """
+        try:
+            return np.broadcast_to(np.asarray(given), self.shape)
+        except ValueError:
+            raise ValueError(
+                f"The {name!r} of {type(self).__name__} must broadcast to {self.shape}. "
+                f"Got {given!r} instead."
+            ) from None
 
 
 def per_stream(

@@ -90,7 +90,7 @@ class GLR(Detector):
         self._counts = np.zeros((streams, ROOM), np.int64)
         self._sums = np.zeros((streams, ROOM))
 
-    def restart(self, mask: Mask) -> None:
+    def _forget(self, mask: Mask) -> None:
         """Make the streams in `mask` forget all."""
         self._size[mask.ravel()] = 0
 

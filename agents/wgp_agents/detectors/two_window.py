@@ -57,7 +57,7 @@ class TwoWindowMean(Detector):
         self._newer = np.zeros(length.size)
         self._block, self._sums = np.zeros((2, length.size, int(self._half.max(initial=1))))
 
-    def restart(self, mask: Mask) -> None:
+    def _forget(self, mask: Mask) -> None:
         """Make the streams in `mask` forget all."""
         self._count[mask.ravel()] = 0
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
 from wgp_agents.gp.choice import Choice, optimistic
-from wgp_agents.gp.contexts import Contexts
-from wgp_agents.gp.decisions import Arms, Box, Decisions
+from wgp_agents.gp.contexts import Contexts, decision_set
+from wgp_agents.gp.decisions import Decisions
 from wgp_agents.gp.memory import Memory
-from wgp_agents.gp.planned_gain import GAINS, PlannedGains, computed_gain
+from wgp_agents.gp.planned_gain import GAINS, PlannedGains, check_gains, computed_gain
 from wgp_agents.gp.posterior import Interval, Posterior
 from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.tuning import Forgetting
@@ -24,7 +24,6 @@ from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
-from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_choice, reject
 
 __all__ = ["GPAgent", "GPParameters", "Posterior"]
@@ -124,19 +123,21 @@ class GPAgent(Agent):
         if self.problem.contextual:
             check_gains(owner, gain, forgetting)
         source = feature_source(features, self.problem, owner)
-        self._decisions = decision_set(self.problem)(
-            source, self.problem.domain, self.regularization
-        )
+        space = decision_set(self.problem)
+        self._decisions: Decisions = space(source, self.problem.domain, self.regularization)
         self._planned: PlannedGains | None = None
         if gain != "realised":
             self._planned = PlannedGains(gain, self._decisions.basis, source, self.problem)
         self._memory = memory(self._decisions)
-        self.forgetting = forgetting
-        if forgetting is not None:
-            forgetting.check(owner, batch)
-            if forgetting.gain_is_computed:
-                gains = computed_gain(self._decisions.basis, self.problem.horizon)
-                self.forgetting = replace(forgetting, information_gain=gains)
+        self.forgetting = None if forgetting is None else self._checked_forgetting(forgetting)
+
+    def _checked_forgetting(self, forgetting: Forgetting) -> Forgetting:
+        """Return the memory's parameter, with a number in the place of "computed"."""
+        forgetting.check(type(self).__name__, self.num_learners)
+        if not forgetting.gain_is_computed:
+            return forgetting
+        gains = computed_gain(self._decisions.basis, self.problem.horizon)
+        return replace(forgetting, information_gain=gains)
 
     def _restart(self, mask: Mask) -> None:
         given = self._given_norm_bound
@@ -249,26 +250,6 @@ class GPAgent(Agent):
         """
         self._require_reset()
         return self._memory.gain.copy() if self.batched else float(self._memory.gain[0])
-
-
-def decision_set(problem: BanditProblem) -> type[Arms | Box | Contexts]:
-    """Return how memories see the set that a problem's actions are from."""
-    if problem.contextual:
-        return Contexts
-    return Box if problem.continuous else Arms
-
-
-def check_gains(owner: str, gain: str, forgetting: Forgetting | None) -> None:
-    """Check that no gain of known arms is asked for where arms are drawn anew at each step.
-
-    Raises:
-        ValueError: If one is.
-    """
-    if gain in ("greedy", "bound"):
-        reject("gain", owner, "'realised' or 'determinant' where arms are drawn anew", gain)
-    if forgetting is not None and forgetting.gain_is_computed:
-        rule = "'order' or a number where arms are drawn anew"
-        reject("information_gain", owner, rule, "computed")
 
 
 def checked_width(owner: str, value: Any, batch: int) -> Any:

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 from wgp_agents.gp import compiled
 from wgp_agents.gp.arrays import DiscountArrays, DriftArrays
 from wgp_agents.gp.choice import upper_confidence_bound
-from wgp_agents.gp.decisions import Decisions, Predicted
+from wgp_agents.gp.decisions import Arms, Box, Decisions, Predicted
 from wgp_agents.gp.drift_kernels import context_drift
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import FeatureMap, Features
 from wgp_gym.kernels import Array, FeatureKernel, Kernel
+from wgp_gym.problem import BanditProblem
 
 if TYPE_CHECKING:
     from wgp_agents.gp.memory import Memory
 
-__all__ = ["Contexts"]
+__all__ = ["Contexts", "decision_set"]
 
 
 class Contexts(Decisions):
@@ -91,3 +92,10 @@ class Contexts(Decisions):
         """Return the posteriors of the arms that were last shown."""
         del domain
         return self._predict(memory)
+
+
+def decision_set(problem: BanditProblem) -> type[Arms | Box | Contexts]:
+    """Return how memories see the set that a problem's actions are from."""
+    if problem.contextual:
+        return Contexts
+    return Box if problem.continuous else Arms

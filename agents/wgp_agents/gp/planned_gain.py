@@ -14,12 +14,14 @@ from wgp_agents.gp.basis import Basis
 from wgp_agents.gp.gain import gain_bound, greedy_gains
 from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.gp.state import Mask
+from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.weights import weight_sums
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array, Kernel
 from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import reject
 
-__all__ = ["GAINS", "PlannedGains", "computed_gain"]
+__all__ = ["GAINS", "PlannedGains", "check_gains", "computed_gain"]
 
 GAINS = ("realised", "greedy", "bound", "determinant")
 
@@ -90,3 +92,16 @@ def greedy_of(basis: Basis, weights: Array, learners: NDArray[np.intp]) -> Array
         return greedy_gains(table, weights[i], float(basis.ridge[i])).gains
 
     return np.stack([_gains(i) for i in learners.tolist()])
+
+
+def check_gains(owner: str, gain: str, forgetting: Forgetting | None) -> None:
+    """Check that no gain of known arms is asked for where arms are drawn anew at each step.
+
+    Raises:
+        ValueError: If one is.
+    """
+    if gain in ("greedy", "bound"):
+        reject("gain", owner, "'realised' or 'determinant' where arms are drawn anew", gain)
+    if forgetting is not None and forgetting.gain_is_computed:
+        rule = "'order' or a number where arms are drawn anew"
+        reject("information_gain", owner, rule, "computed")

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from wgp_gym.kernels import Array, Empirical, Kernel
-from wgp_gym.validation import as_floats, check_bool, check_choice, check_int, reject
+from wgp_gym.validation import as_floats, check_bool, check_choice, check_int, check_range, reject
 
 __all__ = ["BanditProblem"]
 
 SHARED = ("kernel", "horizon", "continuous", "reward_range", "contextual", "link")
 LINKS = ("identity", "logistic")
-RANGE_RULE = "None or two finite numbers, the smaller first"
 DOMAIN_RULE = "points of [0, 1]^d, in an array (n, d)"
 
 
@@ -73,10 +72,8 @@ class BanditProblem:
             reject("contextual", owner, "False on a box", True)
         check_choice("link", self.link, owner, LINKS)
         if self.reward_range is not None:
-            ends = as_floats("reward_range", self.reward_range, owner, RANGE_RULE)
-            if ends.shape != (2,) or not (np.isfinite(ends).all() and ends[0] < ends[1]):
-                reject("reward_range", owner, RANGE_RULE, self.reward_range)
-            object.__setattr__(self, "reward_range", tuple(ends.tolist()))
+            ends = check_range("reward_range", self.reward_range, owner)
+            object.__setattr__(self, "reward_range", ends)
         for name in ("noise_scale", "norm_bound", "variation_budget"):
             value = getattr(self, name)
             if value is None and name != "noise_scale":

@@ -18,6 +18,7 @@ __all__ = [
     "check_float",
     "check_int",
     "check_names",
+    "check_range",
     "reject",
 ]
 
@@ -132,6 +133,19 @@ def check_choice(name: str, value: Any, owner: str, options: Iterable[str]) -> s
         return str(value)
     rule = "one of " + ", ".join(map(repr, known)) + near_miss(value, known)
     reject(name, owner, rule, value)
+
+
+def check_range(name: str, value: Any, owner: str) -> tuple[float, float]:
+    """Return two finite numbers, the smaller first.
+
+    Raises:
+        ValueError: If they are none.
+    """
+    rule = "None or two finite numbers, the smaller first"
+    ends = as_floats(name, value, owner, rule)
+    if ends.shape != (2,) or not (np.isfinite(ends).all() and ends[0] < ends[1]):
+        reject(name, owner, rule, value)
+    return float(ends[0]), float(ends[1])
 
 
 def check_names(given: Iterable[str], owner: str, options: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from wgp_agents.access import truth_reader
 from wgp_agents.base import Agent, Mask
 from wgp_agents.gp.agent import GPParameters
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.variates import Seeds, seeds_of
 from wgp_agents.wgp_ucb import WGPUCB
 from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.kernels import Array
@@ -66,7 +67,7 @@ class OracleDiscount(Agent):
         self.best[mask], self._t[mask] = np.nan, 0
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        seeds = (uniform.draw() * 2.0**53).astype(np.int64)  # drawn always: streams move together
+        seeds = seeds_of(uniform)  # drawn always: streams move together
         missing = np.isnan(self.best)
         if missing.any():
             self._look_ahead(missing, seeds)
@@ -76,7 +77,7 @@ class OracleDiscount(Agent):
         del actions, rewards
         self._t += active
 
-    def _look_ahead(self, missing: Mask, seeds: NDArray[np.int64]) -> None:
+    def _look_ahead(self, missing: Mask, seeds: Seeds) -> None:
         """Play the episodes of the learners in `missing` `(B,)`, and keep the best actions."""
         start = 0
         found = self._read_episodes()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
-__all__ = ["keywords", "per_learner"]
+__all__ = ["keywords", "not_drawn", "per_learner"]
 
 
 def per_learner(
@@ -65,6 +65,22 @@ def per_learner(
     if array.ndim == 1 and len(array) != batch:
         reject(name, owner, f"a scalar or of shape ({batch},)", value)
     return np.broadcast_to(array, batch).copy()
+
+
+def not_drawn(quantity: str, parameter: str) -> NoReturn:
+    """Raise the error of an agent that is reset before the episode that it is to play.
+
+    Args:
+        quantity: What is drawn with the episode, as in "norm bound".
+        parameter: The agent's parameter that would do in its place.
+
+    Raises:
+        RuntimeError: Always.
+    """
+    raise RuntimeError(
+        f"The {quantity} is drawn with the episode: reset the environment before the agent, or "
+        f"give the agent a {parameter!r}."
+    )
 
 
 def keywords(function: Callable[..., Any]) -> list[str]:

@@ -21,7 +21,7 @@ from wgp_agents.gp.compiled import compiled
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
 
-__all__ = ["beta_variates", "normal_variates"]
+__all__ = ["Seeds", "beta_variates", "normal_variates", "seeds_of"]
 
 Seeds = NDArray[np.uint64]
 

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from wgp_agents.arms.choice import argmax
 from wgp_agents.base import Agent, Mask
+from wgp_agents.parameters import not_drawn
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
-from wgp_gym.validation import as_floats, reject
+from wgp_gym.validation import check_range
 
 __all__ = ["ArmsAgent", "IndexAgent"]
-
-RULE = "None or two finite numbers, the smaller first"
 
 
 class ArmsAgent(Agent):
@@ -52,11 +51,9 @@ class ArmsAgent(Agent):
         if self.problem.continuous or self.problem.contextual:
             kind = "a box" if self.problem.continuous else "arms that are drawn anew at each step"
             raise ValueError(f"{owner} plays a fixed number of arms. The task has {kind}.")
-        if reward_range is not None:
-            ends = as_floats("reward_range", reward_range, owner, RULE)
-            if ends.shape != (2,) or not (np.isfinite(ends).all() and ends[0] < ends[1]):
-                reject("reward_range", owner, RULE, reward_range)
         self._given_range = reward_range
+        if reward_range is not None:
+            self._given_range = check_range("reward_range", reward_range, owner)
         self.num_arms = len(self.problem.domain)
         self.noise, self.scale = np.zeros(self.num_learners), np.ones(self.num_learners)
         self._low, self._width = np.zeros(self.num_learners), np.ones(self.num_learners)
@@ -68,10 +65,6 @@ class ArmsAgent(Agent):
     @abstractmethod
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
         """Take in one play of every learner in `active`; rewards are in units of the range."""
-
-    @abstractmethod
-    def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
-        """Return the arm that every learner plays, `(B,)`."""
 
     def _restart(self, mask: Mask) -> None:
         low, high = self._ends()
@@ -92,15 +85,9 @@ class ArmsAgent(Agent):
             return np.full(self.num_learners, given[0]), np.full(self.num_learners, given[1])
         bound = self.problem.norm_bound
         if bound is None:
-            raise RuntimeError(
-                "The norm bound is drawn with the episode: reset the environment before the "
-                "agent, or give the agent a 'reward_range'."
-            )
+            not_drawn("norm bound", "reward_range")
         top = np.broadcast_to(np.maximum(bound, math.ulp(1.0)), self.num_learners).astype(float)
         return -top, top
-
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return self._pick(uniform)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         self._take(actions, (rewards - self._low) / self._width, active)
@@ -121,5 +108,5 @@ class IndexAgent(ArmsAgent):
     def _index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`; infinity for one that must be played."""
 
-    def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         return argmax(self._index(uniform), uniform.draw())

@@ -53,7 +53,7 @@ class Exp3(ArmsAgent):
     def _clear(self, mask: Mask) -> None:
         self._weights.clear(mask)
 
-    def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         return drawn(self._weights.probabilities(), uniform.draw())
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:

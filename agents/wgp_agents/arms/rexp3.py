@@ -12,14 +12,12 @@ from wgp_agents.arms.agent import ArmsAgent
 from wgp_agents.arms.choice import drawn
 from wgp_agents.arms.weights import ExponentialWeights, exploration_rate
 from wgp_agents.base import Mask
+from wgp_agents.gp.tuning import check_budget, stated_budget
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
-from wgp_gym.validation import reject
 
 __all__ = ["Rexp3"]
-
-BUDGET_RULE = "'known', 'unknown' or a number in [0, inf)"
 
 
 class Rexp3(ArmsAgent):
@@ -59,11 +57,7 @@ class Rexp3(ArmsAgent):
     ) -> None:
         super().__init__(env, reward_range=reward_range)
         owner, batch = type(self).__name__, self.num_learners
-        if isinstance(variation_budget, str):
-            if variation_budget not in ("known", "unknown"):
-                reject("variation_budget", owner, BUDGET_RULE, variation_budget)
-        else:
-            per_learner(owner, "variation_budget", variation_budget, batch, 0, math.inf, "left")
+        check_budget(owner, variation_budget, batch)
         if batch_size is not None:
             per_learner(owner, "batch_size", batch_size, batch, 1, math.inf, whole=True)
         if gamma is not None:
@@ -94,20 +88,13 @@ class Rexp3(ArmsAgent):
         Raises:
             RuntimeError: If the known budget is asked for before an episode is drawn.
         """
-        budget = self.variation_budget
-        if isinstance(budget, str) and budget == "unknown":
-            return np.ones(self.num_learners)
-        if isinstance(budget, str):
-            budget = self.problem.variation_budget
+        budget = stated_budget(self.variation_budget, self.problem)
         if budget is None:
-            raise RuntimeError(
-                "The variation budget is drawn with the episode: reset the environment before "
-                "the agent, or give the agent a 'variation_budget'."
-            )
+            return np.ones(self.num_learners)
         value: Array = budget / self._width
         return value
 
-    def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         return drawn(self._weights.probabilities(), uniform.draw())
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:

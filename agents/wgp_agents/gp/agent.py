@@ -20,7 +20,7 @@ from wgp_agents.gp.posterior import Interval, Posterior
 from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import CONFIDENCE, WidthForm, deng_width, step_delta
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import not_drawn, per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
@@ -143,10 +143,7 @@ class GPAgent(Agent):
         given = self._given_norm_bound
         bound = self.problem.norm_bound if given is None else given
         if bound is None and isinstance(self.confidence_width, str):
-            raise RuntimeError(
-                "The norm bound is drawn with the episode: reset the environment before the "
-                "agent, or give the agent a 'norm_bound'."
-            )
+            not_drawn("norm bound", "norm_bound")
         forgetting = np.full(self.num_learners, self._memory.nothing_forgotten)
         if self.forgetting is not None:
             forgetting = self.forgetting(self.problem, self.num_learners)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import not_drawn, per_learner
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import reject
@@ -73,6 +73,32 @@ def memory_length(rate: Array, horizon: int) -> Array:
     return np.where(length >= horizon, math.inf, length)
 
 
+def check_budget(owner: str, given: Any, batch: int) -> None:
+    """Check an agent's `variation_budget`: "known", "unknown" or numbers of at least 0.
+
+    Raises:
+        ValueError: If it is none of these.
+    """
+    if not isinstance(given, str):
+        per_learner(owner, "variation_budget", given, batch, 0.0, math.inf, "left")
+    elif given not in ("known", "unknown"):
+        rule = "'known', 'unknown' or a number in [0, inf)"
+        reject("variation_budget", owner, rule, given)
+
+
+def stated_budget(given: Any, problem: BanditProblem) -> Any:
+    """Return B_T as an agent was given it or as the problem states it; None where it is unknown.
+
+    Raises:
+        RuntimeError: If the known budget is asked for before an episode is drawn.
+    """
+    if not isinstance(given, str):
+        return given
+    if given == "known" and problem.variation_budget is None:
+        not_drawn("variation budget", "variation_budget")
+    return problem.variation_budget if given == "known" else None
+
+
 @dataclass(frozen=True)
 class Forgetting:
     """A memory's parameter for every learner: as given, or as theory tunes it.
@@ -109,12 +135,8 @@ class Forgetting:
             per_learner(owner, "discount", given, batch, 0.0, 1.0, "right")
         elif given is not None:
             per_learner(owner, self.parameter, given, batch, 1, math.inf, whole=True)
-        budget, gain = self.variation_budget, self.information_gain
-        if isinstance(budget, str) and budget not in ("known", "unknown"):
-            rule = "'known', 'unknown' or a number in [0, inf)"
-            reject("variation_budget", owner, rule, budget)
-        if not isinstance(budget, str):
-            per_learner(owner, "variation_budget", budget, batch, 0.0, math.inf, "left")
+        check_budget(owner, self.variation_budget, batch)
+        gain = self.information_gain
         if isinstance(gain, str) and gain not in ("order", "computed"):
             rule = "'order', 'computed' or a number in (0, inf)"
             reject("information_gain", owner, rule, gain)
@@ -134,14 +156,8 @@ class Forgetting:
 
     def rate(self, problem: BanditProblem, batch: int) -> Array:
         """Return theory's forgetting rate 1 - eta, `(B,)`."""
-        budget = self.variation_budget
-        if isinstance(budget, str):
-            budget = problem.variation_budget if budget == "known" else 1.0
-        if budget is None:
-            raise RuntimeError(
-                "The variation budget is drawn with the episode: reset the environment before "
-                "the agent, or give the agent a 'variation_budget'."
-            )
+        stated = stated_budget(self.variation_budget, problem)
+        budget = 1.0 if stated is None else stated
         gain = self.information_gain
         if isinstance(gain, str):  # "order": an agent has put a number in place of "computed"
             gain = gain_order(problem.horizon, problem.domain.shape[1])

@@ -11,14 +11,14 @@ from scipy.special import expit
 
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.base import Mask
-from wgp_agents.gp.tuning import MAX_RATE
+from wgp_agents.gp.tuning import MAX_RATE, check_budget, stated_budget
 from wgp_agents.gp.width import CONFIDENCE, step_delta
 from wgp_agents.linear.glm import GLMNumbers, GLMState, indices, learn
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import not_drawn, per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array, FeatureKernel, Linear
 from wgp_gym.problem import BanditProblem
-from wgp_gym.validation import check_choice, reject
+from wgp_gym.validation import check_choice
 
 __all__ = ["DGLMUCB"]
 
@@ -26,7 +26,6 @@ STEEPEST = 0.25  # k_mu, the slope of mu(z) = 1 / (1 + e^{-z}) at 0
 NOISE = 0.5  # the sub-Gaussian constant of rewards in [0, 1]
 SMALLEST_SLOPE = 1e-6  # that of mu at 13.8; where it is less, the width drowns all else anyway
 TUNINGS = ("original", "corrected")
-UNDRAWN = "is drawn with the episode: reset the environment before the agent, or give the agent a"
 
 
 class DGLMUCB(IndexAgent):
@@ -99,7 +98,8 @@ class DGLMUCB(IndexAgent):
         if norm_bound is not None:
             norm_bound = per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
         self._given_discount, self._given_norm_bound = discount, norm_bound
-        self._given_budget = checked_budget(owner, variation_budget, batch)
+        check_budget(owner, variation_budget, batch)
+        self._given_budget = variation_budget
         self.tuning = check_choice("tuning", tuning, owner, TUNINGS)
         self.regularization = per_learner(
             owner, "regularization", regularization, batch, 0.0, math.inf, "neither"
@@ -142,7 +142,7 @@ class DGLMUCB(IndexAgent):
             given: Array = self._given_norm_bound
             return given
         if self.problem.norm_bound is None:
-            raise RuntimeError(f"The norm bound {UNDRAWN} 'norm_bound'.")
+            not_drawn("norm bound", "norm_bound")
         return self._in_logits(self.problem.norm_bound)
 
     def _discount(self) -> Array:
@@ -154,13 +154,10 @@ class DGLMUCB(IndexAgent):
         if self._given_discount is not None:
             given: Array = self._given_discount
             return given
-        budget = self._given_budget
-        if isinstance(budget, str) and budget == "known":
-            if self.problem.variation_budget is None:
-                raise RuntimeError(f"The variation budget {UNDRAWN} 'variation_budget'.")
-            budget = self._in_logits(self.problem.variation_budget)
-        elif isinstance(budget, str):
-            budget = np.ones(self.num_learners)
+        stated = stated_budget(self._given_budget, self.problem)
+        if isinstance(self._given_budget, str) and stated is not None:
+            stated = self._in_logits(stated)
+        budget = np.broadcast_to(1.0 if stated is None else stated, self.num_learners)
         dim = self._features.shape[1]
         return 1 - forgetting_rate(self.tuning, self.problem.horizon, dim, budget)
 
@@ -192,20 +189,6 @@ def arm_features(problem: BanditProblem) -> Array:
     if not isinstance(kernel, FeatureKernel):
         kernel = Linear()
     return np.ascontiguousarray(kernel.features(problem.domain))
-
-
-def checked_budget(owner: str, value: Any, batch: int) -> Any:
-    """Return `variation_budget` as "known", "unknown" or an array `(B,)`.
-
-    Raises:
-        ValueError: If it is none of these.
-    """
-    if not isinstance(value, str):
-        return per_learner(owner, "variation_budget", value, batch, 0.0, math.inf, "left")
-    if value not in ("known", "unknown"):
-        rule = "'known', 'unknown' or a number in [0, inf)"
-        reject("variation_budget", owner, rule, value)
-    return value
 
 
 def forgetting_rate(tuning: str, horizon: int, dim: int, variation_budget: Array) -> Array:

@@ -14,7 +14,8 @@ from scipy import stats
 
 import wgp_agents
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.choice import optimistic, thompson, upper_confidence_bound
+from wgp_agents.gp.choice import optimistic, thompson, upper_bounds
+from wgp_agents.ties import argmax
 from wgp_gym.kernels import Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -40,10 +41,10 @@ TYING = [name for name in GAUSSIAN_PROCESSES if ties(name)]
 def choose(bound: Floats, uniform: Floats, width: float = 2.0) -> Ints:
     """Return what learners choose whose arms have these bounds, half of it from the mean."""
     variance = np.linspace(0.1, 0.9, bound.shape[1]) * np.ones((len(bound), 1))
-    chosen = np.full(len(bound), -1)
+    bounds = np.full(bound.shape, np.nan)
     mean = bound - width * np.sqrt(variance)
-    upper_confidence_bound(mean, variance, np.full(len(bound), width), uniform, chosen)
-    return chosen
+    upper_bounds(mean, variance, np.full(len(bound), width), bounds)
+    return argmax(bounds, uniform)
 
 
 @pytest.mark.parametrize("scale", [1.0, -3.0], ids=["positive", "negative"])
@@ -67,8 +68,9 @@ def test_the_lottery_is_a_step_function_of_the_draw() -> None:
 def test_each_learner_chooses_from_its_own_bounds() -> None:
     rng = np.random.default_rng(1)
     mean, variance = rng.standard_normal((50, 30)), rng.random((50, 30))
-    width, chosen = 3 * rng.random(50), np.full(50, -1)
-    upper_confidence_bound(mean, variance, width, rng.random(50), chosen)
+    width, bounds = 3 * rng.random(50), np.full((50, 30), np.nan)
+    upper_bounds(mean, variance, width, bounds)
+    chosen = argmax(bounds, rng.random(50))
     best = (mean + width[:, None] * np.sqrt(variance)).argmax(axis=1)
     np.testing.assert_array_equal(chosen, best)
 

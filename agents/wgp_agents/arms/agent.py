@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.arms.choice import argmax
 from wgp_agents.base import Agent, Mask
 from wgp_agents.parameters import not_drawn
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.ties import argmax
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_range
 

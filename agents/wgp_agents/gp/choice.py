@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.access import problem_reader
-from wgp_agents.base import TIE
 from wgp_agents.gp.compiled import compiled
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
@@ -35,7 +34,7 @@ __all__ = [
     "randomised",
     "sampled_scores",
     "thompson",
-    "upper_confidence_bound",
+    "upper_bounds",
 ]
 
 Choice = Callable[["Decisions", "Memory", Array, UniformStreams], NDArray[Any]]
@@ -118,36 +117,16 @@ def sampled_scores(
 
 
 @compiled
-def upper_confidence_bound(
-    mean: Array, variance: Array, width: Array, uniform: Array, chosen: NDArray[np.int64]
-) -> None:
-    """Choose argmax mean + width * std for every learner; a tie goes to a uniform draw.
+def upper_bounds(mean: Array, variance: Array, width: Array, bounds: Array) -> None:
+    """Compute mean + width * std of all points for every learner.
 
     Args:
         mean: Posterior means, `(B, n)`.
         variance: Posterior variances, `(B, n)`.
         width: Confidence widths beta, `(B,)`.
-        uniform: One draw from [0, 1) for each learner, `(B,)`.
-        chosen: Where the arms go, `(B,)`.
+        bounds: Where they go, `(B, n)`.
     """
     batch, n = mean.shape
-    bound = np.empty(n)
     for i in range(batch):
-        centre, square, beta = mean[i], variance[i], width[i]
         for a in range(n):
-            bound[a] = centre[a] + beta * math.sqrt(square[a])
-        best = -math.inf
-        for a in range(n):
-            best = max(best, bound[a])
-        ties = 0
-        for a in range(n):
-            ties += bound[a] >= best - TIE
-        if ties == 0:  # rewards so large that no bound is a number: any arm is as good
-            chosen[i] = int(uniform[i] * n)
-        rank = min(int(uniform[i] * ties), ties - 1)
-        for a in range(n):
-            if bound[a] >= best - TIE:
-                if rank == 0:
-                    chosen[i] = a
-                    break
-                rank -= 1
+            bounds[i, a] = mean[i, a] + width[i] * math.sqrt(variance[i, a])

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp import compiled
 from wgp_agents.gp.arrays import DiscountArrays, DriftArrays
-from wgp_agents.gp.choice import upper_confidence_bound
+from wgp_agents.gp.choice import upper_bounds
 from wgp_agents.gp.decisions import Arms, Box, Decisions, Predicted
 from wgp_agents.gp.drift_kernels import context_drift
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.ties import argmax
 from wgp_gym.features import FeatureMap, Features
 from wgp_gym.kernels import Array, FeatureKernel, Kernel
 from wgp_gym.problem import BanditProblem
@@ -65,12 +66,12 @@ class Contexts(Decisions):
     ) -> NDArray[Any]:
         """Return the arms, `(B,)`."""
         mean, _, spread = self._predict(memory)
-        if weights is not None:
-            mean = mean + width[:, None] * np.einsum("bm,bmn->bn", weights, self._tables)
-            spread = np.zeros_like(spread)
-        chosen = np.empty(len(width), np.int64)
-        upper_confidence_bound(mean, spread, width, uniform.draw(), chosen)
-        return chosen
+        scores = np.empty_like(mean)
+        if weights is None:
+            upper_bounds(mean, spread, width, scores)
+        else:
+            scores = mean + width[:, None] * np.einsum("bm,bmn->bn", weights, self._tables)
+        return argmax(scores, uniform.draw())
 
     def _predict(self, memory: Memory) -> Predicted:
         """Return means, variances and the bound's variances of the arms shown, `(B, n)` each."""

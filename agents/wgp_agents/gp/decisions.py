@@ -14,8 +14,9 @@ from scipy.stats import qmc
 from wgp_agents.base import TIE
 from wgp_agents.gp import blas
 from wgp_agents.gp.basis import make_basis
-from wgp_agents.gp.choice import sampled_scores, upper_confidence_bound
+from wgp_agents.gp.choice import sampled_scores, upper_bounds
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.ties import argmax
 from wgp_gym.features import Extension, FeatureMap, Features, exact_features
 from wgp_gym.kernels import Array, Kernel
 
@@ -82,14 +83,12 @@ class Decisions(ABC):
     def _best_points(
         self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None
     ) -> NDArray[Any]:
-        chosen = np.empty(len(width), np.int64)
-        if weights is None:
-            upper_confidence_bound(memory.mean, memory.spread, width, uniform.draw(), chosen)
-            return chosen
         scores = np.empty_like(memory.mean)
-        sampled_scores(memory.mean, self.basis.phi, weights, width, scores)
-        upper_confidence_bound(scores, np.zeros_like(scores), width, uniform.draw(), chosen)
-        return chosen
+        if weights is None:
+            upper_bounds(memory.mean, memory.spread, width, scores)
+        else:
+            sampled_scores(memory.mean, self.basis.phi, weights, width, scores)
+        return argmax(scores, uniform.draw())
 
 
 class Arms(Decisions):

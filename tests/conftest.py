@@ -7,9 +7,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
+from wgp_agents.adaptive.augmented import ChangeDetection
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.registry import AGENTS, ARMS, GP, LINEAR, REST, agent_class, agent_parameters
@@ -111,6 +113,25 @@ def specimen(name: str) -> Agent:
     return agent
 
 
+def forced(name: str) -> bool:
+    """Tell whether an agent plays some arms in turn, whatever its bound says of them."""
+    return isinstance(getattr(specimen(name), "_supervisor", None), ChangeDetection)
+
+
+def trace(agent: Any, env: Any, seed: int) -> list[NDArray[Any]]:
+    """Return what a GP agent plays and thinks in 75 steps of its environment, `(B, ...)` each."""
+    observation, _ = env.reset(seed=seed)
+    agent.reset(seed)
+    rows = []
+    for _ in range(75):
+        action = agent.act(observation)
+        observation, paid, *_ = env.step(action)
+        agent.observe(action, paid)
+        rows.append(np.atleast_1d(action))
+    mean, std = agent.posterior()
+    return [np.array(rows).T, np.atleast_2d(mean), np.atleast_2d(std), np.atleast_1d(agent.beta())]
+
+
 def kinds() -> list[str]:
     """List a learner of each kind: family, base class and memory. They share the rest."""
     found: dict[Any, str] = {}
@@ -134,7 +155,15 @@ def fits(name: str, env_id: str) -> bool:
     """
     problem = bare(env_id).problem
     fourier = dict(AGENTS[name].preset).get("features") in ("quadrature", "random")
-    stay = AGENTS[name].family == ARMS or name in ("d-glm-ucb", "neural-greedy")
+    stay = AGENTS[name].family == ARMS or name in (
+        "d-glm-ucb",
+        "neural-greedy",
+        "r-perp",
+        "master",
+        "dal-gp-ucb",
+        "opkb",
+        "w-dbo",
+    )
     spectral = not isinstance(problem.kernel, Empirical | CentredLinear)
     return (spectral or not fourier) and not (stay and problem.contextual)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, specimen, takers
+from conftest import GAUSSIAN_PROCESSES, forced, specimen, takers
 from numpy.typing import NDArray
 
 import wgp_agents
@@ -35,7 +35,7 @@ UNEVEN = {"se": uneven(KERNEL), "matern": uneven(Matern(0.3, 1.5))}
 DENG = [  # those of Algorithm 1's width
     name
     for name in takers("confidence", "gain", among=GAUSSIAN_PROCESSES)
-    if getattr(specimen(name), "width_form", None) is deng_width
+    if getattr(specimen(name), "width_form", None) is deng_width and not forced(name)
 ]
 
 every_deng = pytest.mark.parametrize("name", DENG)

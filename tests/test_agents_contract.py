@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, LEARNERS, field, kinds, takers
+from conftest import GAUSSIAN_PROCESSES, LEARNERS, field, forced, kinds, takers
 
 import wgp_agents
 from wgp_agents.base import Agent
@@ -45,7 +45,7 @@ def even(name: str) -> BanditProblem:
 
 def begins_in_turn(name: str) -> bool:
     """Tell whether an agent's first plays are forced, arm by arm."""
-    return hasattr(sys.modules[agent_class(name).__module__], "in_turn")
+    return forced(name) or hasattr(sys.modules[agent_class(name).__module__], "in_turn")
 
 
 BY_CHANCE = [name for name in LEARNERS if not begins_in_turn(name)]  # at first

@@ -214,7 +214,10 @@ def test_points_of_a_box(name: str) -> None:
 @pytest.mark.parametrize(
     "env_id", [entry.id for entry in ENVIRONMENTS if not bare(entry.id).problem.contextual]
 )
-@pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
+@pytest.mark.parametrize(
+    "name",
+    [name for name in GAUSSIAN_PROCESSES if name != "bob-wgp-ucb"],  # it draws when it chooses
+)
 def test_every_episode_has_a_new_learner(name: str, env_id: str) -> None:
     env = make_env(env_id)
     env.reset(seed=ENV_SEED)

@@ -60,7 +60,7 @@ def test_a_given_lambda_is_taken(name: str) -> None:
 def test_without_noise_an_agent_learns_exactly(name: str) -> None:
     env: Any = gymnasium.make("WGPBandit-Stationary-v0", noise_std=0.0)
     env.reset(seed=0)
-    still = {"variation_budget": 0.0, "eps": 0.0, "regularization": 1e-6}
+    still = {"variation_budget": 0.0, "eps": 0.0, "injection": 0.0, "regularization": 1e-6}
     parameters = {key: value for key, value in still.items() if name in takers(key)}
     agent = wgp_agents.make(name, env, **parameters)
     assert isinstance(agent, GPAgent)

@@ -17,6 +17,7 @@ import wgp_gym  # noqa: F401  (registers the ids)
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.memory import RestartMemory
 from wgp_agents.oracle_discount import OracleDiscount, of_learners
+from wgp_agents.oracle_restart import RestartWhen
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.registry import AGENTS
 from wgp_gym.kernels import SquaredExponential
@@ -309,7 +310,10 @@ def test_each_learner_is_told_of_its_own_changes_and_the_clock_goes_on() -> None
     told, domain = np.zeros(3, bool), np.linspace(0.0, 1.0, 20)[:, None]
     problem = BanditProblem(SquaredExponential(0.2), domain, 40, 0.1, np.ones(3), np.ones(3))
     agent = GPAgent(
-        problem, memory=RestartMemory, restart_when=lambda: told, confidence_width=lambda t: 1.0 + t
+        problem,
+        memory=RestartMemory,
+        supervisor=RestartWhen(lambda: told),
+        confidence_width=lambda t: 1.0 + t,
     )
     agent.reset(0)
     for _ in range(4):

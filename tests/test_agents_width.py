@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, specimen
+from conftest import GAUSSIAN_PROCESSES, forced, specimen
 from numpy.typing import NDArray
 
 import wgp_agents
@@ -25,7 +25,8 @@ DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
 
 def by_bound(name: str) -> bool:
     """Tell whether an agent plays the largest mean + a multiple of the std, and draws no f."""
-    return getattr(specimen(name), "_choice", thompson) is not thompson
+    chosen = getattr(specimen(name), "_choice", thompson) is not thompson
+    return chosen and not forced(name)
 
 
 every_gp = pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Unpack
 
-from wgp_agents.access import changes_reader
-from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.memory import RestartMemory
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["OracleRestart"]
+from wgp_agents.access import changes_reader
+from wgp_agents.base import Mask
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.decisions import Decisions
+from wgp_agents.gp.memory import Memory, RestartMemory
+from wgp_agents.gp.supervisor import Supervisor, forget_all
+from wgp_agents.randomness import UniformStreams
+from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
+
+__all__ = ["OracleRestart", "RestartWhen"]
 
 
 class OracleRestart(GPAgent):
@@ -27,5 +37,42 @@ class OracleRestart(GPAgent):
     """
 
     def __init__(self, env: Any, **common: Unpack[GPParameters]) -> None:
-        changes = changes_reader(env)
-        super().__init__(env, memory=RestartMemory, restart_when=changes, **common)
+        told = RestartWhen(changes_reader(env))
+        super().__init__(env, memory=RestartMemory, supervisor=told, **common)
+
+
+class RestartWhen(Supervisor):
+    """Empties the memory before a choice wherever it is told to.
+
+    Args:
+        told: Returns whose memory is emptied, a bool or `(B,)`.
+    """
+
+    def __init__(self, told: Callable[[], Any]) -> None:
+        self._told = told
+
+    def restart(
+        self, mask: Mask, problem: BanditProblem, norm_bound: Any, noise_scale: Array
+    ) -> None:
+        """Nothing is kept of an episode."""
+
+    def before(self, memory: Memory, uniform: UniformStreams) -> None:
+        """Empty the memory where it is told to."""
+        del uniform
+        now = np.broadcast_to(np.asarray(self._told(), bool), len(memory.held))
+        if now.any():
+            forget_all(memory, now)
+
+    def chosen(self, plays: NDArray[Any]) -> NDArray[Any]:
+        """Return the plays as they are."""
+        return plays
+
+    def observe(
+        self,
+        decisions: Decisions,
+        memory: Memory,
+        plays: NDArray[Any],
+        rewards: Array,
+        active: Mask,
+    ) -> None:
+        """Nothing is made of rewards."""

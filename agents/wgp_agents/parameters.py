@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -10,9 +11,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import reject
 
-__all__ = ["keywords", "not_drawn", "per_learner"]
+__all__ = ["keywords", "noise_model", "not_drawn", "per_learner", "reward_ends"]
+
+SMALLEST_REGULARIZATION = 1e-6  # the default where there is no noise
 
 
 def per_learner(
@@ -67,6 +71,29 @@ def per_learner(
     return np.broadcast_to(array, batch).copy()
 
 
+def noise_model(
+    owner: str, problem: BanditProblem, noise_scale: Any, regularization: Any, batch: int
+) -> tuple[Array, Array]:
+    """Return the noise's scale R and the model's noise variance lambda of every learner, `(B,)`.
+
+    Args:
+        owner: The agent whose parameters they are.
+        problem: The problem at hand.
+        noise_scale: R >= 0. None: the problem's.
+        regularization: lambda > 0. None: max(R^2, 1e-6).
+        batch: B.
+
+    Raises:
+        ValueError: If a number is out of range, or there is not one for each learner.
+    """
+    given = problem.noise_scale if noise_scale is None else noise_scale
+    scale = per_learner(owner, "noise_scale", given, batch, 0.0, math.inf, "left")
+    if regularization is None:
+        regularization = np.maximum(scale**2, SMALLEST_REGULARIZATION)
+    ridge = per_learner(owner, "regularization", regularization, batch, 0.0, math.inf, "neither")
+    return scale, ridge
+
+
 def not_drawn(quantity: str, parameter: str) -> NoReturn:
     """Raise the error of an agent that is reset before the episode that it is to play.
 
@@ -81,6 +108,29 @@ def not_drawn(quantity: str, parameter: str) -> NoReturn:
         f"The {quantity} is drawn with the episode: reset the environment before the agent, or "
         f"give the agent a {parameter!r}."
     )
+
+
+def reward_ends(
+    given: Any, problem: BanditProblem, norm_bound: Any, batch: int
+) -> tuple[Array, Array]:
+    """Return the numbers that every learner's expected rewards lie between, `(B,)` each.
+
+    Args:
+        given: The two numbers. None: the problem's `reward_range`; where it has none, -B and B.
+        problem: The problem at hand.
+        norm_bound: B >= 0, a number or `(B,)`; None where it is not drawn yet.
+        batch: How many learners there are.
+
+    Raises:
+        RuntimeError: If they rest on a norm bound that is not drawn yet.
+    """
+    ends = problem.reward_range if given is None else given
+    if ends is not None:
+        return np.full(batch, ends[0], float), np.full(batch, ends[1], float)
+    if norm_bound is None:
+        not_drawn("norm bound", "reward_range")
+    top = np.broadcast_to(np.maximum(norm_bound, math.ulp(1.0)), batch).astype(float)
+    return -top, top
 
 
 def keywords(function: Callable[..., Any]) -> list[str]:

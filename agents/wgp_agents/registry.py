@@ -75,6 +75,62 @@ _TABLE: tuple[AgentEntry, ...] = (
         "GP-UCB restarted as the drift's rate asks",
         GP,
     ),
+    AgentEntry(
+        "adaptive-wgp-ucb",
+        "adaptive.wgp_ucb:AdaptiveWGPUCB",
+        "Adaptive WGP-UCB",
+        "nothing to set: learns drift, noise and unit",
+        GP,
+    ),
+    AgentEntry(
+        "bob-wgp-ucb",
+        "adaptive.bob_wgp_ucb:BOBWGPUCB",
+        "BOB-WGP-UCB",
+        "WGP-UCB in blocks, a bandit over discounts",
+        GP,
+    ),
+    AgentEntry(
+        "et-gp-ucb",
+        "adaptive.et_gp_ucb:ETGPUCB",
+        "ET-GP-UCB",
+        "GP-UCB restarted by a reward that does not fit",
+        GP,
+    ),
+    AgentEntry(
+        "dal-gp-ucb",
+        "adaptive.dal_gp_ucb:DALGPUCB",
+        "DAL-GP-UCB",
+        "IGP-UCB restarted by tests of a few arms",
+        GP,
+    ),
+    AgentEntry(
+        "ui-gp-ucb", "adaptive.ui_gp_ucb:UIGPUCB", "UI-GP-UCB", "injects variance at each step", GP
+    ),
+    AgentEntry(
+        "master",
+        "adaptive.master:MASTER",
+        "MASTER",
+        "IGP-UCB on many scales of time, restarted by tests",
+        GP,
+    ),
+    AgentEntry(
+        "r-perp",
+        "adaptive.r_perp:RPERP",
+        "R-PERP",
+        "restarts, batches in random order that eliminate",
+        GP,
+    ),
+    AgentEntry(
+        "pe-gp-ucb",
+        "adaptive.pe_gp_ucb:PEGPUCB",
+        "PE-GP-UCB",
+        "models of the drift, eliminated by tests",
+        GP,
+    ),
+    AgentEntry(
+        "opkb", "adaptive.opkb:OPKB", "OPKB", "optimal designs, and replays to detect a change", GP
+    ),
+    AgentEntry("w-dbo", "adaptive.w_dbo:WDBO", "W-DBO", "models time, and drops what is stale", GP),
     AgentEntry("lin-ucb", "linear.lin_ucb:LinUCB", "LinUCB", "all data alike", LINEAR),
     AgentEntry(
         "d-lin-ucb",

@@ -16,6 +16,7 @@ from wgp_agents.gp.bayes_width import (
     bayes_parameters,
     bayes_width,
 )
+from wgp_agents.gp.constant_width import ConstantWidth
 from wgp_agents.gp.drift import DriftMemory
 from wgp_agents.parameters import per_learner
 from wgp_gym.kernels import Array
@@ -36,7 +37,7 @@ class TVGPUCB(GPAgent):
     model's look slower than they are.
 
     Source: Bogunovic, Scarlett, Cevher. Time-Varying Gaussian Process Bandit Optimization.
-    AISTATS 2016. A constant `confidence_width` gives the variant of Mandl and Kekkonen (2026).
+    AISTATS 2016. `confidence_width="constant"` is the variant of Mandl and Kekkonen (2026).
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -44,8 +45,9 @@ class TVGPUCB(GPAgent):
             0 and eight values from 1e-4 to 0.3.
         confidence_width: beta_t^{1/2}, the factor of the standard deviation. "heuristic":
             (0.8 log(4 t))^{1/2}, of its experiments; "theory": on n arms
-            (2 log(n pi^2 t^2 / (6 delta)))^{1/2}, on a box `DriftingBoxWidth`; a number; or a
-            function of the number of observations so far.
+            (2 log(n pi^2 t^2 / (6 delta)))^{1/2}, on a box `DriftingBoxWidth`; "constant":
+            (2 log 6 + (1 + d) log(1 / eps))^{1/2}, with the eps of `drift` and 1 / eps at most T:
+            see `ConstantWidth`; a number; or a function of the number of observations so far.
         delta: The probability in (0, 1) with which the bound of "theory" may fail.
         **common: `regularization`, `noise_scale` and `features`, as in `GPUCB`.
 
@@ -65,8 +67,26 @@ class TVGPUCB(GPAgent):
         parameters = bayes_parameters("TVGPUCB", common)
         problem = problem_reader(env)()
         memory = partial(DriftMemory, eps=drifts(eps, problem.batch_size or 1))
-        width = bayes_width("TVGPUCB", problem, confidence_width, delta, DriftingBoxWidth)
+        constant = ConstantWidth(self._drifts, problem.domain.shape[1], problem.horizon)
+        width = bayes_width(
+            "TVGPUCB", problem, confidence_width, delta, DriftingBoxWidth, constant=constant
+        )
         super().__init__(env, memory=memory, delta=delta, confidence_width=width, **parameters)
+
+    def _drifts(self) -> Array:
+        """Return the eps of every learner, given or fitted, `(B,)`."""
+        assert isinstance(self._memory, DriftMemory)
+        return self._memory.eps
+
+    def drift(self) -> Any:
+        """Return eps as it was given, or as it is fitted so far, a float or `(B,)`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        found = self._drifts()
+        return found if self.batched else float(found[0])
 
 
 def drifts(eps: Any, batch: int) -> Array:

@@ -38,7 +38,7 @@ class TVRGPUCB(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         eps: The drift in [0, 1] that N is made for; 0 never restarts.
         restart_period: N >= 1 itself, in steps, or infinity.
-        confidence_width: As in `TVGPUCB`.
+        confidence_width: As in `TVGPUCB`, but for "constant".
         delta: The probability in (0, 1) with which the bound of "theory" may fail.
         **common: `regularization`, `noise_scale` and `features`, as in `GPUCB`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
-from wgp_agents.parameters import not_drawn
+from wgp_agents.parameters import reward_ends
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.ties import argmax
 from wgp_gym.kernels import Array
@@ -80,14 +79,8 @@ class ArmsAgent(Agent):
         Raises:
             RuntimeError: If they rest on a norm bound that is not drawn yet.
         """
-        given = self.problem.reward_range if self._given_range is None else self._given_range
-        if given is not None:
-            return np.full(self.num_learners, given[0]), np.full(self.num_learners, given[1])
         bound = self.problem.norm_bound
-        if bound is None:
-            not_drawn("norm bound", "reward_range")
-        top = np.broadcast_to(np.maximum(bound, math.ulp(1.0)), self.num_learners).astype(float)
-        return -top, top
+        return reward_ends(self._given_range, self.problem, bound, self.num_learners)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         self._take(actions, (rewards - self._low) / self._width, active)

@@ -18,9 +18,10 @@ from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.planned_gain import GAINS, PlannedGains, check_gains, computed_gain
 from wgp_agents.gp.posterior import Interval, Posterior
 from wgp_agents.gp.source import feature_source
+from wgp_agents.gp.supervisor import Supervisor
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import CONFIDENCE, WidthForm, deng_width, step_delta
-from wgp_agents.parameters import not_drawn, per_learner
+from wgp_agents.parameters import noise_model, not_drawn, per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
@@ -29,7 +30,6 @@ from wgp_gym.validation import check_choice, reject
 __all__ = ["GPAgent", "GPParameters", "Posterior"]
 
 ERROR_POINTS = 1_000
-SMALLEST_REGULARIZATION = 1e-6  # the default where there is no noise
 
 
 class GPParameters(TypedDict, total=False):
@@ -55,8 +55,8 @@ class GPAgent(Agent):
         choice: What it makes of posterior and beta: `optimistic` (the upper confidence bound),
             `randomised` or `thompson`.
         width_form: The formula of beta where `confidence_width` is "theory".
-        restart_when: Returns whose memory is emptied before the next choice, a bool or `(B,)`;
-            for references that read the truth. The clock of the confidence bound goes on.
+        supervisor: What stands above the memory, and may empty it or force plays. The clock of
+            the confidence bound goes on.
         regularization: lambda > 0, the model's noise variance. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which the confidence bound may fail.
         norm_bound: B >= 0. Default: the problem's, read at each restart.
@@ -88,7 +88,7 @@ class GPAgent(Agent):
         forgetting: Forgetting | None = None,
         choice: Choice = optimistic,
         width_form: WidthForm = deng_width,
-        restart_when: Callable[[], Any] | None = None,
+        supervisor: Supervisor | None = None,
         regularization: Any = None,
         delta: Any = 0.1,
         norm_bound: Any = None,
@@ -100,19 +100,12 @@ class GPAgent(Agent):
     ) -> None:
         super().__init__(env)
         batch, owner = self.num_learners, type(self).__name__
-        self.width_form, self._choice, self._restart_when = width_form, choice, restart_when
+        self.width_form, self._choice, self._supervisor = width_form, choice, supervisor
         if norm_bound is not None:
             norm_bound = per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
         self._given_norm_bound = norm_bound
-        if noise_scale is None:
-            noise_scale = self.problem.noise_scale
-        self.noise_scale = per_learner(
-            owner, "noise_scale", noise_scale, batch, 0.0, math.inf, "left"
-        )
-        if regularization is None:
-            regularization = np.maximum(self.noise_scale**2, SMALLEST_REGULARIZATION)
-        self.regularization = per_learner(
-            owner, "regularization", regularization, batch, 0.0, math.inf, "neither"
+        self.noise_scale, self.regularization = noise_model(
+            owner, self.problem, noise_scale, regularization, batch
         )
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
         self.confidence_width: Any = checked_width(owner, confidence_width, batch)
@@ -155,6 +148,8 @@ class GPAgent(Agent):
             self._decisions.show(None)
         if self._planned is not None:
             self._planned.restart(mask, self._memory.ratios)
+        if self._supervisor is not None:
+            self._supervisor.restart(mask, self.problem, bound, self.noise_scale)
 
     def _widths(self) -> Array:
         """Return beta of every learner, `(B,)`."""
@@ -178,16 +173,18 @@ class GPAgent(Agent):
         return self._planned.after(self._memory.held)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        if self._restart_when is not None:
-            now = np.broadcast_to(np.asarray(self._restart_when(), bool), self.num_learners)
-            if now.any():
-                nothing = np.full(self.num_learners, self._memory.nothing_forgotten)
-                self._memory.restart(now, nothing)
+        if self._supervisor is not None:
+            retuned = self._supervisor.before(self._memory, uniform)
+            if retuned is not None and self._planned is not None:
+                self._planned.restart(retuned, self._memory.ratios)
         if isinstance(self._decisions, Contexts):
             self._decisions.show(self.arms)
-        return self._choice(self._decisions, self._memory, self._widths(), uniform)
+        plays = self._choice(self._decisions, self._memory, self._widths(), uniform)
+        return plays if self._supervisor is None else self._supervisor.chosen(plays)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        if self._supervisor is not None:
+            self._supervisor.observe(self._decisions, self._memory, actions, rewards, active)
         self._memory.update(actions, rewards, active)
         self._steps += active
 

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.kernels import Array
 
-__all__ = ["DiscountArrays", "DriftArrays", "RankOneArrays"]
+__all__ = [
+    "BankArrays",
+    "BankModels",
+    "BankRates",
+    "DiscountArrays",
+    "DriftArrays",
+    "PosteriorArrays",
+    "RankOneArrays",
+]
+
+
+class PosteriorArrays(Protocol):
+    """What every memory keeps, whatever else."""
+
+    @property
+    def mean(self) -> Array:
+        """Posterior means, `(B, n)`."""
+
+    @property
+    def variance(self) -> Array:
+        """Posterior variances, `(B, n)`."""
+
+    @property
+    def gain(self) -> Array:
+        """Information gains, `(B,)`."""
 
 
 class RankOneArrays(NamedTuple):
@@ -91,3 +115,66 @@ class DriftArrays(NamedTuple):
     mean: Array
     variance: Array
     gain: Array
+
+
+class BankModels(NamedTuple):
+    """The models of a bank: Q of them, the same for all learners.
+
+    Attributes:
+        drift: eps of each, `(Q,)`.
+        noise: lambda of each: the variance of the noise, that of the function being 1, `(Q,)`.
+        table: Which features each has, `(Q,)`.
+        rank: How many there are in each table, `(G,)`.
+        prior: The score of each before it has foretold anything, `(Q,)`.
+    """
+
+    drift: Array
+    noise: Array
+    table: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    prior: Array
+
+
+class BankRates(NamedTuple):
+    """How fast a bank forgets what it knows of its models. See `ModelBank`."""
+
+    recent: float
+    lasting: float
+    scale: float
+    signal: float
+    weight: float
+    margin: float
+    handicap: float
+    youth: int
+
+
+class BankArrays(NamedTuple):
+    """What is kept of B learners, each with Q models.
+
+    Attributes:
+        covariance: P of the weights, in the unit of the function's variance, `(B, Q, m, m)`.
+        weights: theta, in the unit of rewards, `(B, Q, m)`.
+        square: Half the sum of squared standardised surprises, fading, `(B, Q)`.
+        shape: Half their number, fading, `(B,)`.
+        signal: The sum of those squares by how much each play could say of the function, `(B, Q)`.
+        informed: What those shares add up to, `(B, Q)`.
+        recent: The score of the last steps, `(B, Q)`.
+        lasting: The score of all steps, `(B, Q)`.
+        age: Steps since each model was last restarted, `(B, Q)`.
+        chosen: The model that is played, `(B,)`.
+        zero: The first reward, which is where rewards are counted from, `(B,)`.
+        seen: Observations so far, `(B,)`.
+    """
+
+    covariance: Array
+    weights: Array
+    square: Array
+    shape: Array
+    signal: Array
+    informed: Array
+    recent: Array
+    lasting: Array
+    age: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    zero: Array
+    seen: NDArray[np.int64]

@@ -31,11 +31,13 @@ from wgp_gym.validation import as_floats, check_float, check_int, check_names, r
 __all__ = [
     "BayesParameters",
     "BoxWidth",
+    "Counts",
     "DriftingBoxWidth",
     "FiniteWidth",
     "HeuristicWidth",
     "bayes_parameters",
     "bayes_width",
+    "root",
 ]
 
 Counts = NDArray[np.int64]
@@ -215,15 +217,18 @@ def bayes_width(
     given: Any,
     delta: Any,
     on_box: Callable[[Any, int], Callable[[Counts], Array]],
+    **named: Callable[[Counts], Array],
 ) -> Any:
     """Return `confidence_width` as `GPAgent` takes it where there is no norm bound.
 
     Args:
         owner: The agent.
         problem: The problem at hand.
-        given: "theory", "heuristic", a number, or a function of the observations so far.
+        given: "theory", "heuristic", another name, a number, or a function of the observations so
+            far.
         delta: The probability with which the bound may fail, scalar or `(B,)`.
         on_box: The width of "theory" on a box, from delta and d; on arms it is `FiniteWidth`.
+        **named: The agent's own widths, by name.
 
     Raises:
         ValueError: If `given` is another text, or delta is out of its range.
@@ -234,6 +239,8 @@ def bayes_width(
         return given
     if given == "theory":
         return on_box(delta, dim) if problem.continuous else FiniteWidth(delta, n)
-    if given == "heuristic":
-        return HeuristicWidth()
-    reject("confidence_width", owner, "'theory', 'heuristic', a number or a function", given)
+    known = {"heuristic": HeuristicWidth(), **named}
+    if given in known:
+        return known[given]
+    texts = ", ".join(f"{text!r}" for text in ("theory", *known))
+    reject("confidence_width", owner, f"{texts}, a number or a function", given)

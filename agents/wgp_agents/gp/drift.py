@@ -13,6 +13,7 @@ References:
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wgp_agents.gp.arrays import DriftArrays
 from wgp_agents.gp.decisions import Decisions
@@ -21,7 +22,7 @@ from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.state import Mask, Plays, Predictor
 from wgp_gym.kernels import Array
 
-__all__ = ["EPS_GRID", "DriftMemory"]
+__all__ = ["EPS_GRID", "DriftMemory", "filter_predictor", "one_filter"]
 
 EPS_GRID = (0.0, *(10 ** (-4 + k / 2) for k in range(8)))  # 0, then 1e-4 to 0.3 in half decades
 START = 5  # its 0.01: halfway up, neither trusting old data for good nor forgetting them at once
@@ -56,20 +57,7 @@ class DriftMemory(Memory):
         basis = decisions.basis
         batch, (m, n) = len(basis.ridge), basis.phi.shape
         self._basis, self._embed, self._given = basis, decisions.embed, eps
-        arrays = DriftArrays(
-            covariance=np.zeros((batch, 1, m, m)),
-            weights=np.zeros((batch, 1, m)),
-            eps=np.zeros((batch, 1)),
-            score=np.zeros((batch, 1)),
-            gains=np.zeros((batch, 1)),
-            filters=np.ones(batch, np.int64),
-            start=np.zeros(batch, np.int64),
-            chosen=np.zeros(batch, np.int64),
-            age=np.zeros(batch, np.int64),
-            mean=np.zeros((batch, n)),
-            variance=np.zeros((batch, n)),
-            gain=np.zeros(batch),
-        )
+        arrays = one_filter(batch, m, n)
         super().__init__(arrays, arrays.variance)
         self._kept: DriftArrays = arrays
 
@@ -116,18 +104,46 @@ class DriftMemory(Memory):
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
-        m, j = int(self._basis.rank[i]), int(self._kept.chosen[i])
-        P = self._kept.covariance[i, j, :m, :m].copy()
-        w = self._kept.weights[i, j, :m].copy()
-
-        def _predict(phi: Array) -> tuple[Array, Array, Array]:
-            variance = np.maximum(np.einsum("ij,ij->j", phi, P @ phi), 0.0)
-            return w @ phi, variance, variance
-
-        return _predict
+        return filter_predictor(i, self._basis.rank, self._kept)
 
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         drawn = np.zeros_like(normals)
         drift_deviations(normals, self._basis.rank, self._kept, drawn)
         return drawn
+
+
+def one_filter(batch: int, m: int, n: int) -> DriftArrays:
+    """Return the arrays of B learners with one filter each, of m features and n arms."""
+    return DriftArrays(
+        covariance=np.zeros((batch, 1, m, m)),
+        weights=np.zeros((batch, 1, m)),
+        eps=np.zeros((batch, 1)),
+        score=np.zeros((batch, 1)),
+        gains=np.zeros((batch, 1)),
+        filters=np.ones(batch, np.int64),
+        start=np.zeros(batch, np.int64),
+        chosen=np.zeros(batch, np.int64),
+        age=np.zeros(batch, np.int64),
+        mean=np.zeros((batch, n)),
+        variance=np.zeros((batch, n)),
+        gain=np.zeros(batch),
+    )
+
+
+def filter_predictor(i: int, rank: NDArray[np.int64], kept: DriftArrays) -> Predictor:
+    """Return learner i's posterior as a function of features, by its filter that speaks.
+
+    Args:
+        i: The learner.
+        rank: How many features each has, `(B,)`.
+        kept: What is kept.
+    """
+    m, j = int(rank[i]), int(kept.chosen[i])
+    P, w = kept.covariance[i, j, :m, :m].copy(), kept.weights[i, j, :m].copy()
+
+    def _predict(phi: Array) -> tuple[Array, Array, Array]:
+        variance = np.maximum(np.einsum("ij,ij->j", phi, P @ phi), 0.0)
+        return w @ phi, variance, variance
+
+    return _predict

@@ -19,15 +19,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.arrays import DriftArrays
+from wgp_agents.gp.arrays import BankArrays, BankModels, BankRates, DriftArrays
 from wgp_agents.gp.basis import Basis
 from wgp_agents.gp.compiled import compiled
 from wgp_gym.kernels import Array
 
-__all__ = ["context_drift", "drift_deviations", "drift_update"]
+__all__ = ["bank_posteriors", "bank_update", "context_drift", "drift_deviations", "drift_update"]
 
 ARM_BLOCK = 128  # arms tabulated together: with few features they fit the first-level cache
 REFRESH = 64  # steps after which the means and variances of all arms are computed anew
+LARGEST = 1e150  # rewards beyond it count as it: their squares must be numbers
 LOST_PIVOT = 1e-14  # a pivot below so much of its variance is rounding: the direction is known
 
 
@@ -242,3 +243,124 @@ def context_drift(
         m, j = rank[i], state.chosen[i]
         P, w = state.covariance[i, j, :m, :m], state.weights[i, j, :m]
         tabulate(P, w, tables[i, :m], nothing, mean[i], variance[i])
+
+
+@compiled
+def score_models(loss: Array, rates: BankRates, recent: Array, lasting: Array) -> None:
+    """Add one step to the scores, relative to the model that foretold the reward best."""
+    least = loss.min()
+    if not math.isfinite(loss.max() - least):  # a reward near the largest number tells nothing
+        return
+    for q in range(len(loss)):
+        recent[q] = rates.recent * recent[q] - (loss[q] - least)
+        lasting[q] = rates.lasting * lasting[q] - (loss[q] - least)
+
+
+@compiled
+def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
+    """Let learner i's models that lag begin anew, a little behind the best."""
+    recent, lasting = state.recent[i], state.lasting[i]
+    top = recent.max()
+    for q in range(len(recent)):
+        state.age[i, q] += 1
+        if state.age[i, q] > rates.youth and recent[q] < top - rates.margin:
+            state.covariance[i, q] = np.eye(state.covariance.shape[2])
+            state.weights[i, q] = 0.0
+            state.age[i, q] = 0
+            recent[q] = top - rates.handicap
+            lasting[q] = lasting.max()
+
+
+@compiled
+def bank_update(
+    features: Array,
+    left: Array,
+    rewards: Array,
+    active: NDArray[np.bool_],
+    models: BankModels,
+    rates: BankRates,
+    state: BankArrays,
+) -> None:
+    """Take in one observation of every active learner. See `ModelBank`.
+
+    Args:
+        features: Those of the plays, by table, `(B, G, m)`.
+        left: What they leave out of k(x, x), `(B, G)`.
+        rewards: `(B,)`.
+        active: Who learns, `(B,)`.
+        models: The models.
+        rates: How fast to forget.
+        state: What is kept.
+    """
+    models_in_all = len(models.drift)
+    u, loss = np.empty(features.shape[2]), np.zeros(models_in_all)
+    for i in range(len(rewards)):
+        if not active[i]:
+            continue
+        if state.seen[i] == 0:
+            state.zero[i] = rewards[i]
+        y = min(max(rewards[i] - state.zero[i], -LARGEST), LARGEST)
+        tells, scored = state.seen[i] > 0, state.square[i].min() > 0.0
+        for q in range(models_in_all):
+            g = models.table[q]
+            m, rest = models.rank[g], left[i, g]
+            f, P, w = features[i, g, :m], state.covariance[i, q, :m, :m], state.weights[i, q, :m]
+            times(P, f, u[:m])
+            s, expected, prior = 0.0, 0.0, rest
+            for k in range(m):
+                s += f[k] * u[k]
+                expected += f[k] * w[k]
+                prior += f[k] * f[k]
+            if s <= 0.0:  # a play known to the last bit: its rounding would grow without end
+                s = 0.0
+                u[:m] = 0.0
+            noise = models.noise[q] + rest
+            nu, total = y - expected, s + noise
+            z = nu * (nu / total)
+            if scored:
+                b, a = state.square[i, q], state.shape[i]
+                loss[q] = 0.5 * math.log(b * total) + (a + 0.5) * math.log1p(z / (2.0 * b))
+            if tells:
+                state.square[i, q] = rates.scale * state.square[i, q] + 0.5 * z
+                share = (s + rest) / prior if prior > 0.0 else 0.0
+                keep = 1.0 - (1.0 - rates.signal) * share
+                state.informed[i, q] = keep * state.informed[i, q] + share
+                state.signal[i, q] = keep * state.signal[i, q] + share * z
+            kalman_step(f, s, nu, noise, models.drift[q], u[:m], P, w)
+        if tells:
+            state.shape[i] = rates.scale * state.shape[i] + 0.5
+        if scored:
+            score_models(loss, rates, state.recent[i], state.lasting[i])
+        restart_stragglers(i, rates, state)
+        state.chosen[i] = np.argmax(
+            models.prior + state.recent[i] + rates.weight * state.lasting[i]
+        )
+        state.seen[i] += 1
+
+
+@compiled
+def bank_posteriors(
+    tables: Array,
+    which: NDArray[np.int64],
+    residual: Array,
+    models: BankModels,
+    state: BankArrays,
+    mean: Array,
+    variance: Array,
+) -> None:
+    """Compute the posteriors of all arms, of each learner's chosen model.
+
+    Args:
+        tables: Features of arms, `(S, m, n)`.
+        which: The table of each learner, `(B,)`.
+        residual: What each leaves out of k(x, x), `(S, n)`.
+        models: The models.
+        state: What is kept.
+        mean: Where the means go, `(B, n)`.
+        variance: Where the variances go, `(B, n)`.
+    """
+    for i in range(len(which)):
+        q, t = state.chosen[i], which[i]
+        m = models.rank[models.table[q]]
+        P, w = state.covariance[i, q, :m, :m], state.weights[i, q, :m]
+        tabulate(P, w, tables[t, :m], residual[t], mean[i], variance[i])

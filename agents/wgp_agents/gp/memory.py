@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.arrays import DiscountArrays, DriftArrays, RankOneArrays
+from wgp_agents.gp.arrays import PosteriorArrays
 from wgp_agents.gp.decisions import Decisions
 from wgp_agents.gp.state import GramState, Mask, Plays, Predictor, unweighted_state
 from wgp_gym.kernels import Array
@@ -52,7 +52,7 @@ class Memory(ABC):
     nothing_forgotten: float = math.inf
     held: NDArray[np.int64]
 
-    def __init__(self, arrays: RankOneArrays | DiscountArrays | DriftArrays, spread: Array) -> None:
+    def __init__(self, arrays: PosteriorArrays, spread: Array) -> None:
         self.arrays = arrays
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
         self.spread = spread

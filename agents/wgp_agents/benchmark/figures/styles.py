@@ -46,6 +46,7 @@ STYLES = {
     "sw-gp-ucb": style("#009E73", "D", "--"),
     "wgp-ucb": style("#0072B2", "o", "-"),
     "wgp-ucb/unknown B_T": style("#0072B2", "d", "--"),
+    "adaptive-wgp-ucb": style("#D55E00", "*", "-"),
     "qff-wgp-ucb": style("#3B4CA8", "p", "-."),
     "random": style("#BBBBBB", "x", ":"),
     "dqn": style("#CC79A7", "X", "-."),

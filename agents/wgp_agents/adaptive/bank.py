@@ -1,0 +1,135 @@
+"""A bank of models of a drifting function, scored by how well they foretell the rewards."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.adaptive.places import Places
+from wgp_agents.base import Mask
+from wgp_agents.gp.arrays import BankArrays, BankModels, BankRates
+from wgp_agents.gp.drift_kernels import bank_posteriors, bank_update
+from wgp_gym.kernels import Array
+
+__all__ = ["RATES", "ModelBank"]
+
+RATES = BankRates(
+    recent=0.95,  # 20 steps: as long as it takes to tell one drift from another
+    lasting=0.9995,
+    weight=0.1,
+    scale=0.99,
+    signal=0.99,
+    margin=10.0,
+    handicap=3.0,
+    youth=10,
+)
+FAVOUR = 1.0  # nats, for a function that stays, and for the first kernel
+
+
+class ModelBank:
+    """B learners with Q models each: all drifts eps, noise ratios lambda and kernels.
+
+    Rewards are counted from the first one. Model q holds the function for s g_t + noise of
+    variance lambda s^2, where g_t drifts by eps as in `DriftMemory` and s^2 is unknown: with the
+    surprise nu_t = y_t - mean and its variance s^2 v_t, the predictive density of y_t is
+    Student's, its scale learned from the past nu^2 / v, which fade by `rates.scale` a step. Its
+    logarithm is the model's score, relative to the step's best model; `recent` fades by
+    `rates.recent`, `lasting` by `rates.lasting`, and the model of the largest
+    recent + weight * lasting is chosen. A function that stays and the first kernel are each a nat
+    ahead from the start.
+
+    A model that lags by more than `margin` in `recent` begins anew, `handicap` behind the best:
+    it then stands for a function that has just changed altogether.
+
+    The function's own scale, which a confidence bound needs, is learned apart: the mean of
+    nu^2 / v, weighted by how much of the variance at the play was still unknown. Repeated plays
+    of one arm say much about the noise and nothing about the other arms. It fades with what is
+    learned: by `rates.signal` for a play of an arm never seen.
+
+    Args:
+        places: The arms.
+        batch: B.
+        drifts: eps of the models, each in [0, 1].
+        noise_ratios: lambda of the models, each > 0.
+        rates: How fast to forget.
+
+    Attributes:
+        models: The models, the first kernel's first. Of equals the first is chosen.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        batch: int,
+        drifts: tuple[float, ...],
+        noise_ratios: tuple[float, ...],
+        rates: BankRates = RATES,
+    ) -> None:
+        grid = itertools.product(range(len(places.rank)), drifts, noise_ratios)
+        table, drift, noise = (np.array(column) for column in zip(*grid, strict=True))
+        prior = FAVOUR * ((drift == 0.0) + (table == 0.0))
+        self.models = BankModels(drift, noise, table.astype(np.int64), places.rank, prior)
+        self._places, self._rates, self._rows = places, rates, np.arange(batch)
+        m, shape = int(places.rank.max()), (batch, len(drift))
+        self._kept = BankArrays(
+            covariance=np.zeros((*shape, m, m)),
+            weights=np.zeros((*shape, m)),
+            square=np.zeros(shape),
+            shape=np.zeros(batch),
+            signal=np.zeros(shape),
+            informed=np.zeros(shape),
+            recent=np.zeros(shape),
+            lasting=np.zeros(shape),
+            age=np.zeros(shape, np.int64),
+            chosen=np.zeros(batch, np.int64),
+            zero=np.zeros(batch),
+            seen=np.zeros(batch, np.int64),
+        )
+
+    def restart(self, mask: Mask) -> None:
+        """Forget all that the learners in `mask` `(B,)` know."""
+        for array in self._kept:
+            array[mask] = 0
+        self._kept.covariance[mask] = np.eye(self._kept.covariance.shape[2])
+
+    def update(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:
+        """Take in one observation of every learner in `active`: see `Places.embed`."""
+        features, left = self._places.embed(plays)
+        bank_update(features, left, rewards, active, self.models, self._rates, self._kept)
+
+    @property
+    def chosen(self) -> NDArray[np.int64]:
+        """Each learner's model, `(B,)`."""
+        return self._kept.chosen.copy()
+
+    @property
+    def age(self) -> NDArray[np.int64]:
+        """Steps since that model was last restarted, `(B,)`."""
+        ages: NDArray[np.int64] = self._kept.age[self._rows, self._kept.chosen]
+        return ages
+
+    @property
+    def zero(self) -> Array:
+        """Where rewards are counted from, `(B,)`."""
+        return self._kept.zero.copy()
+
+    @property
+    def scale(self) -> Array:
+        """The function's scale s by each learner's model, `(B,)`; 0 where nothing is known."""
+        at = self._rows, self._kept.chosen
+        informed, signal = self._kept.informed[at], self._kept.signal[at]
+        scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
+        return scale
+
+    def posteriors(self) -> tuple[Array, Array]:
+        """Return the arms' means less the zero, and variances in the unit s^2, `(B, n)` each."""
+        places, chosen = self._places, self._kept.chosen
+        mean, variance = np.empty((2, len(chosen), places.tables.shape[2]))
+        which = places.tables_of(self.models.table[chosen])
+        bank_posteriors(
+            places.tables, which, places.residual, self.models, self._kept, mean, variance
+        )
+        return mean, variance

@@ -1,0 +1,219 @@
+"""What Adaptive WGP-UCB earns, costs and believes: the table and pictures of docs/adaptive.md.
+
+Usage: python scripts/bench_adaptive.py table DIR | memory | long [--runs N] [--out FILE]
+
+table: from the results of `wgp-gym run benchmarks/adaptive.toml` in DIR: the regret of every agent
+in every task, of the best fixed discount and the best constant width in hindsight, and the
+picture docs/adaptive.png. In the table "=" marks an agent that is not clearly above the adaptive
+one (paired, 95 % for all of a task together), and "<" one that is clearly below.
+
+memory: the memory that it chose around the changes of the abrupt task: docs/adaptive-memory.png.
+
+long: T = 100,000 with 50 changes: seconds per step by fifths of the run, and how many steps it
+takes after each change until the regret per step is below a tenth of what a lack of adaptation
+costs: that of the first ten steps after the change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+import wgp_gym  # noqa: F401 (registers the environments)
+from wgp_agents.adaptive.wgp_ucb import AdaptiveWGPUCB
+from wgp_agents.benchmark.results import Results, load_results
+from wgp_agents.benchmark.rollout import make_vector
+from wgp_agents.benchmark.statistics import adaptation_times, mean_interval, paired_comparisons
+from wgp_gym.kernels import Array
+
+ABRUPT = "WGPBandit-Abrupt-v0"
+ADAPTIVE = "Adaptive WGP-UCB"
+FIXED, CONSTANT = "fixed ", "IGP-UCB, width "  # how the labels of the two grids begin
+BEST_FIXED = "best fixed discount"
+BEST_BOTH = "best fixed discount and width"
+BEST_CONSTANT = "best IGP-UCB"
+ONE_STD = {"stock": "width 1.0", "parking": "width 1.0"}  # nearest to the functions' own scale
+ONE_STD_ELSE = "width 3.0"
+STILL = "stationary"  # tasks in which nothing drifts
+LEARNERS, SEED = 100, 7_070_707
+COLOURS = (
+    *("#D55E00", "#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#882255", "#332288"),
+    *("#117733", "#999933", "#AA4499", "#44AA99", "#777777", "#BBBBBB", "#000000"),
+)
+MARKERS = "*osD^v<>PXphdx|+"
+HORIZON, CHANGES, WINDOW = 100_000, 50, 10
+
+
+def hindsight(results: Results, task: str) -> dict[str, Array]:
+    """Return the final regrets `(runs,)` by agent, the grids' best under names of their own."""
+    found = {label: results.final_regret(task, label) for label in results.agents}
+    kept = {k: v for k, v in found.items() if not k.startswith((FIXED, CONSTANT))}
+    width = ONE_STD.get(task, ONE_STD_ELSE)
+    for name, start, end in (
+        (BEST_FIXED, FIXED, width),
+        (BEST_BOTH, FIXED, ""),
+        (BEST_CONSTANT, CONSTANT, ""),
+    ):
+        grid = [v for k, v in found.items() if k.startswith(start) and k.endswith(end)]
+        kept[name] = min(grid, key=np.mean)
+    return kept
+
+
+def table(folder: Path, out: Path) -> None:
+    """Print the table in Markdown, a column for each task, and draw the picture."""
+    results = load_results(folder)
+    regrets = {task: hindsight(results, task) for task in results.tasks}
+    print("| |", " | ".join(map(short, results.tasks)), "|")
+    print("|---|" + "---:|" * len(results.tasks))
+    columns = [column(regrets[task]) for task in results.tasks]
+    for agent in columns[0]:
+        print("|", agent, "|", " | ".join(cells[agent] for cells in columns), "|")
+    for name in (BEST_FIXED, BEST_BOTH, BEST_CONSTANT):
+        ratios = {t: np.mean(r[ADAPTIVE]) / np.mean(r[name]) for t, r in regrets.items()}
+        print(f"\nover {name}:", ", ".join(f"{short(t)} {x:.2f}" for t, x in ratios.items()))
+        moving = [ratio for task, ratio in ratios.items() if not task.startswith(STILL)]
+        print(f"mean over the drifting tasks {np.mean(moving):.2f}")
+    draw(regrets, out)
+
+
+def short(task: str) -> str:
+    """Return a task's name as the table has it."""
+    return task.replace("horizon=", "T ").replace("noise_std=", "noise ")
+
+
+def column(regrets: dict[str, Array]) -> dict[str, str]:
+    """Return the means of a task by agent, marked where they are not clearly above ADAPTIVE's.
+
+    The intervals of all agents of a task hold together with 95 %.
+    """
+    pairs = [(ADAPTIVE, other) for other in regrets if other != ADAPTIVE]
+    better = {d.second: d.better for d in paired_comparisons(regrets, pairs=pairs)}
+    marks = {ADAPTIVE: "", None: " ="}
+    cells = {k: f"{v.mean():.0f}{marks.get(better.get(k), ' <')}" for k, v in regrets.items()}
+    return cells | {ADAPTIVE: f"**{regrets[ADAPTIVE].mean():.0f}**"}
+
+
+def draw(regrets: dict[str, dict[str, Array]], out: Path) -> None:
+    """Draw each agent's mean regret in each task, over that of the best fixed discount."""
+    figure = Figure(figsize=(10, 0.5 * len(regrets) + 1.6), layout="constrained")
+    ax = figure.add_subplot()
+    agents = [k for k in next(iter(regrets.values())) if k not in (BEST_FIXED, BEST_CONSTANT)]
+    colours = dict(zip(agents, COLOURS, strict=False)) | {ADAPTIVE: "#D55E00"}
+    for place, found in enumerate(regrets.values()):
+        unit = found[BEST_FIXED].mean()
+        ratios = [found[agent].mean() / unit for agent in agents]
+        ax.plot([min(ratios), max(ratios)], [place, place], color="#DDDDDD", zorder=0)
+        for agent, ratio in zip(agents, ratios, strict=True):
+            first = agent == ADAPTIVE
+            marker, size = ("*", 15) if first else (MARKERS[agents.index(agent)], 6)
+            ax.plot(
+                ratio,
+                place,
+                marker,
+                color=colours[agent],
+                markersize=size,
+                label=agent if place == 0 else None,
+                zorder=3 if first else 2,
+            )
+    ax.axvline(1.0, color="#666666", linewidth=1)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(regrets)), [short(task) for task in regrets])
+    ax.invert_yaxis()
+    ax.set_xlabel(f"mean regret, over that of the {BEST_FIXED} in hindsight")
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right upper", frameon=False)
+    figure.savefig(out, dpi=90)
+
+
+def memory(runs: int, out: Path) -> None:
+    """Draw the memory and the drift that it chose, over the abrupt task."""
+    panels = Figure(figsize=(10, 6.4), layout="constrained").subplots(2, 2, sharex=True)
+    for column, noise in zip(panels.T, (0.1, 1.0), strict=True):
+        env = make_vector(ABRUPT, runs, noise_std=noise)
+        memories, regrets, changed = played(env, AdaptiveWGPUCB(env), SEED)
+        steps = np.arange(1, len(memories) + 1)
+        for ax, values in zip(column, (memories, regrets), strict=True):
+            low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=1)
+            ax.fill_between(steps, low, high, color="#D55E00", alpha=0.25, linewidth=0)
+            ax.plot(steps, middle, color="#D55E00")
+            for change in steps[changed]:
+                ax.axvline(change, color="#666666", linewidth=1, linestyle="--")
+            ax.spines[["top", "right"]].set_visible(False)
+        column[0].set(yscale="log", title=f"noise {noise:g}", ylabel="memory, steps")
+        column[1].set(xlabel="step", ylabel="regret of the step", ylim=(0, None))
+        figure = column[0].figure
+    figure.savefig(out, dpi=90)
+
+
+def played(env: Any, agent: AdaptiveWGPUCB, seed: int) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return the memory believed in and the regret at each step, `(T, B)`, and where f changed."""
+    observation, _ = env.reset(seed=seed)
+    agent.reset(seed)
+    memories, regrets, changed = [], [], []
+    for _ in range(agent.problem.horizon):
+        actions = agent.act(observation)
+        observation, rewards, _, _, info = env.step(actions)
+        agent.observe(actions, rewards)
+        memories.append(agent.belief().memory)
+        regrets.append(info["regret"])
+        changed.append(info["changed"][0])
+    return np.array(memories), np.array(regrets), np.array(changed)
+
+
+def long(runs: int) -> None:
+    """Play a long run with many changes, and print what it costs and how soon it adapts."""
+    changes = np.linspace(0, HORIZON, CHANGES + 2)[1:-1].astype(int)
+    env = make_vector(ABRUPT, runs, horizon=HORIZON, change_points=changes.tolist())
+    agent = AdaptiveWGPUCB(env)
+    observation, _ = env.reset(seed=SEED)
+    agent.reset(SEED)
+    regret, seconds = np.zeros((HORIZON, runs)), np.zeros(HORIZON)
+    for t in range(HORIZON):
+        start = time.perf_counter()
+        actions = agent.act(observation)
+        seconds[t] = time.perf_counter() - start
+        observation, rewards, _, _, info = env.step(actions)
+        start = time.perf_counter()
+        agent.observe(actions, rewards)
+        seconds[t] += time.perf_counter() - start
+        regret[t] = info["regret"]
+    fifths = [1e6 * np.median(part) for part in np.split(seconds, 5)]
+    print("microseconds per step, median of each fifth:", ", ".join(f"{x:.0f}" for x in fifths))
+    firsts = changes + 1  # steps are counted from 1
+    before = np.array([regret[c : c + WINDOW].mean() for c in changes])
+    times = adaptation_times(regret.T, firsts, threshold=0.1 * before, window=WINDOW)
+    print("steps to adapt, median by change:", *np.median(times, axis=0).astype(int))
+    print(
+        f"over all changes and runs: median {np.median(times):.0f}, "
+        f"90 % within {np.quantile(times, 0.9):.0f}, never {np.isinf(times).mean():.3f}"
+    )
+    value, low, high = mean_interval(regret.sum(axis=0))
+    print(f"regret of the whole run {value:.0f} [{low:.0f}, {high:.0f}]")
+
+
+def main() -> None:
+    """Do what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=("table", "memory", "long"))
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("results/adaptive"))
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    with threadpool_limits(limits=1):
+        if options.what == "table":
+            table(options.folder, options.out or Path("docs/adaptive.png"))
+        elif options.what == "memory":
+            memory(options.runs or LEARNERS, options.out or Path("docs/adaptive-memory.png"))
+        else:
+            long(options.runs or 10)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""The adaptive agent: its unit and zero of rewards, what it learns, its parameters."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import wgp_agents
+from wgp_agents.adaptive.wgp_ucb import AdaptiveWGPUCB, Belief, drift_grid
+from wgp_gym.kernels import Empirical, Linear, Matern, ModifiedMatern, SquaredExponential
+from wgp_gym.problem import BanditProblem
+
+Floats = NDArray[np.float64]
+
+LINE = np.linspace(0.0, 1.0, 20)[:, None]
+PROBLEM = BanditProblem(SquaredExponential(0.2), LINE, 500, 0.1)
+NAME = "adaptive-wgp-ucb"
+CHANGE = 99  # the first step of the second function of the abrupt task, counted from 0
+
+
+def task(name: str, batch: int, **parameters: Any) -> Any:
+    return gymnasium.make_vec(
+        f"WGPBandit-{name}-v0",
+        num_envs=batch,
+        vectorization_mode="vector_entry_point",
+        **parameters,
+    )
+
+
+class Run(NamedTuple):
+    """What happened: plays and regrets `(T, B)`, what was believed, and the last posterior."""
+
+    plays: NDArray[Any]
+    regret: Floats
+    beliefs: list[Belief]
+    mean: Floats
+    std: Floats
+
+
+def play(agent: Any, env: Any, unit: float = 1.0, zero: float = 0.0, seed: int = 0) -> Run:
+    """Play one episode, of which the agent hears zero + unit x reward."""
+    observation, _ = env.reset(seed=seed)
+    agent.reset(seed + 1_000)
+    plays, regret, beliefs = [], [], []
+    for _ in range(agent.problem.horizon):
+        plays.append(agent.act(observation))
+        observation, reward, _, _, info = env.step(plays[-1])
+        agent.observe(plays[-1], zero + unit * reward)
+        regret.append(info["regret"])
+        if hasattr(agent, "belief"):
+            beliefs.append(agent.belief())
+    return Run(np.array(plays), np.array(regret), beliefs, *agent.posterior())
+
+
+TASKS = [("Abrupt", 150), ("Slow", 150), ("Stock", 60), ("Parking", 60), ("LinearContextual", 60)]
+every_task = pytest.mark.parametrize(("name", "horizon"), TASKS)
+
+
+@functools.cache
+def episode(name: str, horizon: int, unit: float = 1.0, zero: float = 0.0) -> Run:
+    env = task(name, 3, horizon=horizon)
+    return play(wgp_agents.make(NAME, env), env, unit, zero)
+
+
+@every_task
+@pytest.mark.parametrize("power", [-20, 20])
+def test_another_unit_of_rewards_changes_nothing(name: str, horizon: int, power: int) -> None:
+    base, other = episode(name, horizon), episode(name, horizon, 2.0**power)
+    assert np.array_equal(base.plays, other.plays)
+    assert np.array_equal(2.0**power * base.mean, other.mean)
+    assert np.array_equal(2.0**power * base.std, other.std)
+    assert np.array_equal(2.0**power * base.beliefs[-1].scale, other.beliefs[-1].scale)
+    assert len(np.unique(base.plays)) > 5
+
+
+@every_task
+@pytest.mark.parametrize("zero", [1e3, -1e6])
+def test_another_zero_of_rewards_changes_nothing(name: str, horizon: int, zero: float) -> None:
+    base, other = episode(name, horizon), episode(name, horizon, 1.0, zero)
+    assert (base.plays == other.plays).mean() >= 0.99
+    same = (base.plays == other.plays).reshape(horizon, 3, -1).all(axis=(0, 2))
+    assert same.any()
+    assert other.mean[same] - zero == pytest.approx(base.mean[same], abs=1e-6)
+    assert other.std[same] == pytest.approx(base.std[same], rel=1e-5, abs=1e-6)
+
+
+# Over nine blocks of 30 seeds the regret after the first change was 0.06 to 0.22 times that of
+# igp-ucb and 0.17 to 0.50 times that of wgp-ucb (of this block: 0.06 and 0.20), less than
+# igp-ucb's in at least 93 % of runs and than wgp-ucb's in at least 93 %.
+
+
+@functools.cache
+def abrupt(name: str) -> Run:
+    env = task("Abrupt", 30)
+    return play(wgp_agents.make(name, env), env)
+
+
+@pytest.mark.parametrize(("rival", "most"), [("igp-ucb", 0.3), ("wgp-ucb", 0.6)])
+def test_it_adapts_where_the_world_jumps(rival: str, most: float) -> None:
+    own, other = (abrupt(name).regret[CHANGE:].sum(axis=0) for name in (NAME, rival))
+    assert own.mean() < most * other.mean()
+    assert (own < other).mean() > 0.8
+
+
+def test_its_memory_shortens_at_a_change_and_grows_again() -> None:
+    # over three blocks: all above 60 before, at least 83 % shorter 13 steps after, and
+    # medians of 99, 13 and 99 again
+    memory = np.array([belief.memory for belief in abrupt(NAME).beliefs])
+    before, after, later = memory[CHANGE - 1], memory[CHANGE + 13], memory[2 * CHANGE]
+    assert (before > 50).mean() > 0.9
+    assert (after < 0.3 * before).mean() > 0.7
+    assert (later > 60).mean() > 0.7
+
+
+def test_in_a_world_at_rest_it_is_not_far_from_who_knows_it() -> None:
+    # over nine blocks of 30 seeds and 500 steps 11 to 14, and 0.19 to 2.12 times igp-ucb's, which
+    # now and then stays at a wrong arm; of this block 0.2
+    env = task("Stationary", 30, horizon=250)
+    own, other = (
+        play(agent, env).regret.sum(axis=0).mean()
+        for agent in (
+            wgp_agents.make(NAME, env),
+            wgp_agents.make("igp-ucb", env, confidence_width=3.0),
+        )
+    )
+    assert own < min(2 * other, 25.0)
+
+
+def test_defaults() -> None:
+    assert drift_grid(500) == pytest.approx((0.0, 0.002, 0.02, 0.2), rel=1e-12)
+    assert drift_grid(20_000) == pytest.approx((0.0, 5e-5, 5e-4, 5e-3, 0.05), rel=1e-12)
+    assert drift_grid(1) == drift_grid(3) == (0.0,)
+    models = AdaptiveWGPUCB(PROBLEM)._bank.models
+    assert len(models.drift) == 4 * 4 * 2
+    assert set(models.noise) == {1e-3, 1e-2, 0.1, 1.0}
+    assert models.table.tolist() == [0] * 16 + [1] * 16
+    ahead = 1.0 * (models.drift == 0) + 1.0 * (models.table == 0)
+    assert np.array_equal(models.prior, ahead)
+
+
+@pytest.mark.parametrize("kernel", [SquaredExponential(0.2), Matern(0.2, 0.5), ModifiedMatern(0.2)])
+def test_a_kernel_of_a_lengthscale_has_a_table_for_each_factor(kernel: Any) -> None:
+    agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 50, 0.1), lengthscales=(1.0, 0.5, 3.0))
+    shown = agent._places
+    for g, factor in enumerate((1.0, 0.5, 3.0)):
+        twin = type(kernel)(factor * 0.2, *([0.5] if isinstance(kernel, Matern) else []))
+        gram = shown.tables[g].T @ shown.tables[g]
+        assert gram == pytest.approx(0.3 + twin(LINE, LINE), abs=1e-6)
+        assert not shown.tables[g, shown.rank[g] :].any()
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Empirical(np.eye(20))])
+def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
+    agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 500, 0.1))
+    assert len(agent._places.rank) == len(agent._places.tables) == 1
+    assert len(agent._bank.models.drift) == 4 * 4
+    agent.reset(0)
+    agent.observe(3, 1.0)
+    assert agent.belief().lengthscale == 1.0
+
+
+UNIT, POSITIVE = r"at least one number in \[0, 1\]", r"at least one number in \(0, inf\)"
+BAD_DRIFTS: tuple[Any, ...] = ((), 0.1, (-0.1,), (0.1, 1.1), [[0.1]], (math.nan,), "fit")
+BAD_FACTORS: tuple[Any, ...] = ((), 1.0, (0.0,), (1.0, -1.0), (math.inf,), (math.nan,), None)
+BAD_WIDTHS: tuple[Any, ...] = (-0.1, math.nan, math.inf, None, "wide", np.ones(2))
+NUMBERS: list[tuple[str, Any, str]] = [
+    *(("drifts", bad, UNIT) for bad in BAD_DRIFTS),
+    *((name, bad, POSITIVE) for name in ("noise_ratios", "lengthscales") for bad in BAD_FACTORS),
+    *(("width", bad, r"a float in \[0, inf\)") for bad in BAD_WIDTHS),
+]
+
+
+@pytest.mark.parametrize(("name", "bad", "rule"), NUMBERS)
+def test_parameters_out_of_range_are_refused(name: str, bad: Any, rule: str) -> None:
+    message = f"The '{name}' parameter of AdaptiveWGPUCB must be {rule}. Got "
+    with pytest.raises(ValueError, match=message):
+        AdaptiveWGPUCB(PROBLEM, **{name: bad})
+
+
+def test_belief_asks_for_a_reset() -> None:
+    agent = AdaptiveWGPUCB(PROBLEM)
+    with pytest.raises(RuntimeError, match="reset"):
+        agent.belief()
+
+
+def test_the_ends_of_the_ranges_are_allowed() -> None:
+    agent = AdaptiveWGPUCB(PROBLEM, drifts=(-0.0, 1e-310, 1.0), noise_ratios=(1e-6, 1e6), width=0.0)
+    agent.reset(0)
+    for t in range(40):
+        arm = agent.act()
+        agent.observe(arm, math.sin(arm + t // 20))
+    assert np.isfinite(agent.posterior()).all()
+    assert np.isfinite(agent.belief()).all()
+
+
+def test_a_width_of_zero_plays_the_mean_and_a_wide_one_the_unknown() -> None:
+    for width, best in ((0.0, "mean"), (1e12, "std")):
+        agent = AdaptiveWGPUCB(PROBLEM, width=width)
+        agent.reset(0)
+        for t in range(30):
+            arm = agent.act()
+            told = getattr(agent.posterior(), best)
+            assert told[arm] >= told.max() - 1e-6
+            agent.observe(arm, math.sin(3 * arm) + t / 30)
+
+
+def test_new_arms_are_played_by_the_bound_of_their_own_posterior() -> None:
+    env = task("LinearContextual", 3, horizon=60)
+    observation, _ = env.reset(seed=2)
+    agent = AdaptiveWGPUCB(env)
+    agent.reset(0)
+    seen = set()
+    for t in range(60):
+        played = agent.act(observation)
+        mean, std = agent.posterior()
+        drift = agent.belief().drift
+        with np.errstate(divide="ignore"):
+            width = 0.9 * np.where(drift > 0, np.sqrt(-np.log(drift)), 1.8)
+        upper = mean + width[:, None] * std
+        assert upper[np.arange(3), played] == pytest.approx(upper.max(axis=1), abs=1e-7), t
+        seen.update(played.tolist())
+        observation, reward, *_ = env.step(played)
+        agent.observe(played, reward)
+    assert len(seen) > 3
+
+
+def test_on_a_box_it_plays_points_of_the_grid_and_hears_of_the_nearest() -> None:
+    problem = BanditProblem(SquaredExponential(0.2), LINE, 60, 0.1, continuous=True)
+    box, line = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(PROBLEM, drifts=drift_grid(60))
+    box.reset(0)
+    line.reset(0)
+    for _ in range(40):
+        point, arm = box.act(), line.act()
+        assert point.dtype == np.float32
+        assert np.array_equal(point, LINE[arm].astype(np.float32))
+        box.observe(np.minimum(point + np.float32(0.02), 1.0), math.sin(arm))
+        line.observe(arm, math.sin(arm))
+    assert np.array_equal(box.posterior().mean, line.posterior().mean)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "wider"),
+    [(SquaredExponential(0.2), 2e-5, 5e-6), (Matern(0.2, 2.5), 0.15, 0.1)],
+)
+def test_128_features_are_near_the_exact_posterior(kernel: Any, error: float, wider: float) -> None:
+    # over three seeds each the means were off by at most 1e-5 and 0.10 standard deviations, and
+    # these by -3e-6 to 1e-6 and -0.03 to 0.05; what is left out of k(x, x) is 1e-6 and 0.016
+    side = np.linspace(0.0, 1.0, 30)
+    domain = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
+    problem = BanditProblem(kernel, domain, 500, 0.1)
+    agent = AdaptiveWGPUCB(problem, drifts=(0.01,), noise_ratios=(0.01,), lengthscales=(1.0,))
+    agent.reset(0)
+    rng = np.random.default_rng(1)
+    arms = rng.integers(900, size=150)
+    paid = np.sin(6 * domain[arms, 0]) + np.cos(5 * domain[arms, 1]) + 0.1 * rng.normal(size=150)
+    for arm, reward in zip(arms.tolist(), paid.tolist(), strict=True):
+        agent.observe(arm, reward)
+    age = np.arange(150)
+    gram = kernel(domain, domain) + 0.3
+    M = gram[np.ix_(arms, arms)] * 0.99 ** (np.abs(age - age[:, None]) / 2) + 0.01 * np.eye(150)
+    k = gram[arms] * 0.99 ** ((150 - age[:, None]) / 2)
+    mean = paid[0] + k.T @ np.linalg.solve(M, paid - paid[0])
+    scale = agent.belief().scale
+    std = scale * np.sqrt(1.3 - np.sum(k * np.linalg.solve(M, k), axis=0))
+    assert agent._places.rank.tolist() == [129]
+    told = agent.posterior()
+    assert (np.abs(told.mean - mean) < error * std).all()
+    assert ((1 - 0.4 * error) * std < told.std).all()
+    assert (told.std < std + wider * scale).all()
+    assert (agent._bank.posteriors()[1] >= 0).all()
+    assert (agent._places.residual >= 0).all()

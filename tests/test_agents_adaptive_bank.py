@@ -1,0 +1,263 @@
+"""The bank of models of the adaptive agent, against t x t matrices and Student's densities."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from wgp_agents.adaptive.bank import RATES, ModelBank
+from wgp_agents.adaptive.places import LEVEL, FixedPlaces, kernels_of
+from wgp_agents.adaptive.wgp_ucb import AdaptiveWGPUCB
+from wgp_agents.tv_gp_ucb import TVGPUCB
+from wgp_gym.kernels import Empirical, Kernel, Matern
+from wgp_gym.problem import BanditProblem
+
+Floats = NDArray[np.float64]
+
+LINE = np.linspace(0.0, 1.0, 12)[:, None]
+ROUGH = Matern(0.3, 1.5)  # of full rank on these arms: features leave nothing out
+DRIFTS, RATIOS, FACTORS = (0.0, 0.02, 0.3), (1e-3, 0.1), (1.0, 0.5)
+AHEAD = 1.0  # nats, for eps = 0 and for the first kernel
+
+
+def jumps(arm: int, t: int) -> float:
+    """Return a reward: a level of 40, and a function that turns over at steps 25 and 50."""
+    sign = (-1) ** (t // 25)
+    return 40.0 + 7.0 * sign * math.sin(6 * LINE[arm % 12, 0] + t // 25) + math.cos(7.1 * t)
+
+
+class DenseModel:
+    """One model: the Gaussian process of all plays since it began, and its scales."""
+
+    def __init__(self, gram: Floats, left: Floats, eps: float, noise: float) -> None:
+        self.gram, self.left, self.eps, self.noise = gram, left, eps, noise
+        self.arms: list[int] = []
+        self.rewards: list[float] = []
+        self.ratios: list[float] = []  # nu^2 / v of all plays but the first, restarts or not
+        self.signal = self.informed = self.recent = self.lasting = self.prior = 0.0
+        self.age = 0
+        self.held: tuple[Floats, Floats] | None = None
+
+    def posterior(self) -> tuple[Floats, Floats]:
+        """Return mean and variance of all arms at the next step, the features' share alone."""
+        if self.held is not None:
+            return self.held
+        t, arms = len(self.arms), self.arms
+        fade = (1 - self.eps) ** (np.abs(np.subtract.outer(np.arange(t), np.arange(t))) / 2)
+        M = self.gram[np.ix_(arms, arms)] * fade + np.diag(self.noise + self.left[arms])
+        k = self.gram[arms] * ((1 - self.eps) ** ((t - np.arange(t)) / 2))[:, None]
+        mean = k.T @ np.linalg.solve(M, np.array(self.rewards)) if t else np.zeros(len(self.gram))
+        solved = np.sum(k * np.linalg.solve(M, k), axis=0) if t else 0.0
+        self.held = mean, np.diag(self.gram) - solved
+        return self.held
+
+    def faded(self) -> tuple[float, float]:
+        """Return half the faded sum of nu^2 / v, and half their faded number."""
+        fade = RATES.scale ** np.arange(len(self.ratios))[::-1]
+        return 0.5 * float(fade @ np.array(self.ratios)), 0.5 * float(fade.sum())
+
+    def foretold(self, arm: int) -> tuple[float, float, float]:
+        """Return degrees of freedom, location and scale of the reward's density."""
+        b, a = self.faded()
+        mean, variance = self.posterior()
+        spread = float(variance[arm] + self.left[arm] + self.noise)
+        return 2 * a, float(mean[arm]), math.sqrt(b / a * spread)
+
+    def take(self, arm: int, y: float, first: bool) -> None:
+        mean, variance = self.posterior()
+        unknown = variance[arm] + self.left[arm]
+        if not first:
+            ratio = (y - mean[arm]) ** 2 / (unknown + self.noise)
+            share = unknown / (self.gram[arm, arm] + self.left[arm])
+            keep = 1 - share + share * RATES.signal
+            self.ratios.append(ratio)
+            self.signal = keep * self.signal + share * ratio
+            self.informed = keep * self.informed + share
+        self.arms.append(arm)
+        self.rewards.append(y)
+        self.held = None
+
+    def begin_anew(self) -> None:
+        self.arms, self.rewards, self.age, self.held = [], [], 0, None
+
+
+class DenseBank:
+    """All models of one learner: restarted, scored and chosen as `ModelBank` says."""
+
+    def __init__(self, kernels: list[Kernel], domain: Floats, tables: Any = None) -> None:
+        self.models, self.zero, self.count, self.restarts = [], 0.0, 0, 0
+        for (g, kernel), eps, noise in itertools.product(enumerate(kernels), DRIFTS, RATIOS):
+            own = kernel(domain, domain) if tables is None else tables[g].T @ tables[g]
+            left = np.maximum(kernel.diagonal(domain) - np.diag(own), 0.0)
+            level = LEVEL * kernel.diagonal(domain).mean()
+            model = DenseModel(own + level, left, eps, noise)
+            model.prior = AHEAD * (eps == 0.0) + AHEAD * (g == 0)
+            self.models.append(model)
+        self.chosen = 0
+
+    def take(self, arm: int, reward: float) -> None:
+        if self.count == 0:
+            self.zero = reward
+        y = reward - self.zero
+        if all(model.faded()[0] > 0.0 for model in self.models):  # a scale is known
+            said = stats.t.logpdf(y, *np.array([m.foretold(arm) for m in self.models]).T)
+            for model, lost in zip(self.models, said - said.max(), strict=True):
+                model.recent = RATES.recent * model.recent + lost
+                model.lasting = RATES.lasting * model.lasting + lost
+        for model in self.models:
+            model.take(arm, y, first=self.count == 0)
+            model.age += 1
+        self._restart_stragglers()
+        scores = [m.prior + m.recent + RATES.weight * m.lasting for m in self.models]
+        self.chosen = int(np.argmax(scores))
+        self.count += 1
+
+    def _restart_stragglers(self) -> None:
+        recent = max(model.recent for model in self.models)
+        lasting = max(model.lasting for model in self.models)
+        for model in self.models:
+            if model.age > RATES.youth and model.recent < recent - RATES.margin:
+                model.begin_anew()
+                model.recent, model.lasting = recent - RATES.handicap, lasting
+                self.restarts += 1
+
+    @property
+    def scale(self) -> float:
+        model = self.models[self.chosen]
+        return math.sqrt(model.signal / model.informed) if model.informed else 0.0
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Return the posterior mean and std of all arms, in the unit of rewards."""
+        mean, variance = self.models[self.chosen].posterior()
+        left = self.models[self.chosen].left
+        return self.zero + mean, self.scale * np.sqrt(np.maximum(variance, 0.0) + left)
+
+
+def compare(bank: ModelBank, dense: list[DenseBank], t: str) -> None:
+    """Compare what is chosen, and everything that it says, to 1e-7."""
+    best = [learner.models[learner.chosen] for learner in dense]
+    assert bank.chosen.tolist() == [learner.chosen for learner in dense], t
+    assert bank.age.tolist() == [model.age for model in best], t
+    assert bank.zero.tolist() == [learner.zero for learner in dense], t
+    close = np.testing.assert_allclose
+    close(bank.scale, [learner.scale for learner in dense], 1e-7, 1e-12, err_msg=t)
+    mean, variance = bank.posteriors()
+    for i, learner in enumerate(dense):
+        expected, std = learner.moments()
+        close(bank.zero[i] + mean[i], expected, 0, 1e-7, err_msg=t)
+        close(bank.scale[i] * np.sqrt(variance[i]), std, 0, 1e-7, err_msg=t)
+        assert bank._kept.age[i].tolist() == [model.age for model in learner.models], t
+        close(bank._kept.recent[i], [model.recent for model in learner.models], 0, 1e-6)
+        close(bank._kept.lasting[i], [model.lasting for model in learner.models], 0, 1e-6)
+
+
+KERNELS: dict[str, tuple[list[Kernel], int]] = {
+    "full rank": (kernels_of(ROUGH, FACTORS), 128),
+    "truncated": (kernels_of(ROUGH, FACTORS), 5),
+    "one kernel": ([Empirical(0.6 * ROUGH(LINE, LINE) * (1 + LINE) * (1 + LINE.T) / 4)], 128),
+}
+
+
+@pytest.mark.parametrize("case", KERNELS)
+def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels, most = KERNELS[case]
+    monkeypatch.setattr("wgp_agents.adaptive.places.MAX_FEATURES", most)
+    places = FixedPlaces(kernels, LINE)
+    tables = [table[1:rank] for table, rank in zip(places.tables, places.rank, strict=True)]
+    assert places.rank.tolist() == [1 + min(most, 12)] * len(kernels)
+    bank = ModelBank(places, 2, DRIFTS, RATIOS)
+    bank.restart(np.ones(2, bool))
+    dense = [DenseBank(kernels, LINE, tables if most < 12 else None) for _ in range(2)]
+    rng, seen = np.random.default_rng(3), set()
+    for t in range(80):  # the second learner is at rest now and then, and begins with a constant
+        arms, active = rng.integers(12, size=2), np.array([True, t % 9 > 0])
+        paid = np.array([jumps(arms[0], t), -3e-3 * (jumps(arms[1], t) if t > 8 else 40.0)])
+        bank.update(arms, paid, active)
+        for i in np.flatnonzero(active):
+            dense[i].take(int(arms[i]), float(paid[i]))
+        compare(bank, dense, str(t))
+        seen.update(bank.chosen.tolist())
+    assert min(learner.restarts for learner in dense) > 3
+    assert len(seen) > 3
+
+
+def test_the_agent_plays_the_bound_of_dense_matrices() -> None:
+    # kappa = 0.9 (log(1 / eps))^{1/2}, of a function that stays 0.9 x 1.8
+    agent = AdaptiveWGPUCB(
+        BanditProblem(ROUGH, LINE, 80, 0.1),
+        drifts=DRIFTS,
+        noise_ratios=RATIOS,
+        lengthscales=FACTORS,
+    )
+    agent.reset(0)
+    dense, drifts, t = DenseBank(kernels_of(ROUGH, FACTORS), LINE), set(), 0
+    for t in range(80):
+        model = dense.models[dense.chosen]
+        mean, std = dense.moments()
+        kappa = 0.9 * math.sqrt(math.log(1 / model.eps)) if model.eps else 0.9 * 1.8
+        arm = agent.act()
+        if t > 1:
+            bound = mean + kappa * std
+            assert bound[arm] == pytest.approx(bound.max(), abs=1e-6), t
+        agent.observe(arm, jumps(arm, t))
+        dense.take(arm, jumps(arm, t))
+        compare(agent._bank, [dense], str(t))
+        drifts.add(model.eps)
+        tell(agent, dense)
+    assert drifts == {0.0, 0.02, 0.3}
+
+
+def tell(agent: AdaptiveWGPUCB, dense: DenseBank) -> None:
+    """Compare the agent's posterior and belief with those of dense matrices."""
+    model, belief = dense.models[dense.chosen], agent.belief()
+    mean, std = dense.moments()
+    assert agent.posterior().mean == pytest.approx(mean, rel=0, abs=1e-7)
+    assert agent.posterior().std == pytest.approx(std, rel=0, abs=1e-7)
+    memory = min(2 / model.eps, model.age) if model.eps else model.age
+    assert (belief.drift, belief.memory, belief.noise_ratio) == (model.eps, memory, model.noise)
+    assert belief.lengthscale == FACTORS[dense.chosen // 6]
+    assert belief.scale == pytest.approx(dense.scale, rel=1e-7)
+
+
+def test_before_the_first_reward_all_arms_are_alike_and_then_the_level_is_known() -> None:
+    agent = AdaptiveWGPUCB(BanditProblem(ROUGH, LINE, 80, 0.1))
+    agent.reset(0)
+    mean, variance = agent._bank.posteriors()
+    assert not mean.any()
+    assert variance == pytest.approx(1.3)  # k(x, x) + level
+    agent.observe(3, 7.0)
+    _, variance = agent._bank.posteriors()
+    row = ROUGH(LINE, LINE[3:4])[:, 0] + 0.3
+    assert variance[0] == pytest.approx(1.3 - row**2 / 1.301)
+    assert agent.posterior().mean == pytest.approx(7.0, abs=0)
+    assert agent.belief() == (0.0, 1, 1e-3, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.01, 1.0])
+def test_a_single_model_is_the_drifting_model_of_tv_gp_ucb(eps: float) -> None:
+    # with the level as a constant in the kernel, and rewards counted from the first
+    problem = BanditProblem(ROUGH, LINE, 80, 0.1)
+    lone = AdaptiveWGPUCB(problem, drifts=(eps,), noise_ratios=(0.01,), lengthscales=(1.0,))
+    matrix = (ROUGH(LINE, LINE) + LEVEL) / (1 + LEVEL)
+    twin = TVGPUCB(
+        BanditProblem(Empirical(matrix), LINE, 80, 0.1), eps=eps, regularization=0.01 / 1.3
+    )
+    lone.reset(0)
+    twin.reset(0)
+    arms = np.random.default_rng(1).integers(12, size=60).tolist()
+    paid = [jumps(arm, t) for t, arm in enumerate(arms)]
+    for arm, reward in zip(arms, paid, strict=True):
+        lone.observe(arm, reward)
+        twin.observe(arm, reward - paid[0])
+    mean, std = twin.posterior()
+    assert lone.posterior().mean == pytest.approx(paid[0] + mean, abs=1e-7)
+    scale = lone.belief().scale * math.sqrt(1.3)
+    assert lone.posterior().std == pytest.approx(scale * std, abs=1e-7)
+    assert lone.belief().drift == eps
+    assert lone.belief().memory == (min(60, 2 / eps) if eps else 60)

@@ -1,0 +1,247 @@
+"""Memories whose uncertainty grows with age, against t x t matrices and direct sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import NDArray
+
+from wgp_agents.adaptive.ageing import AgeingMemory
+from wgp_agents.adaptive.ageing_sum import ageing_sum, gauss_rule
+from wgp_agents.adaptive.ageing_walk import WalkMemory
+from wgp_agents.gp.decisions import Arms, Box, Decisions
+from wgp_agents.gp.memory import Memory
+from wgp_gym.kernels import Kernel, Matern, SquaredExponential
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+HORIZON = 400
+DOMAIN = np.linspace(0.0, 1.0, 60)[:, None]
+SQUARE = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 12)] * 2), axis=-1).reshape(-1, 2)
+KERNEL = SquaredExponential(0.2)
+every_model = pytest.mark.parametrize("model", ["noise", "walk"])
+
+
+@pytest.mark.parametrize(("horizon", "terms"), [(1, 9), (20, 16), (500, 23), (10_000, 29)])
+def test_a_sum_of_exponentials_is_the_hyperbola(horizon: int, terms: int) -> None:
+    # At 1,000,000 steps: 39 terms, and 9.03e-9 at worst over these 61 ratios.
+    k = np.arange(1, horizon + 1)
+    for ratio in np.geomspace(1e-12, 1e12, 61):
+        a, z = ageing_sum(ratio, horizon)
+        error = (1 + k * ratio) * (z[:, None] ** (k - 1) * a[:, None]).sum(axis=0) - 1
+        assert np.abs(error).max() <= 1e-8
+        assert len(a) <= terms
+        assert ((a >= 0) & (z >= 0) & (z <= 1)).all()
+
+
+def test_what_does_not_age_keeps_its_weight() -> None:
+    a, z = ageing_sum(0.0, 100)
+    assert (a.tolist(), z.tolist()) == ([1.0], [1.0])
+
+
+def test_beyond_the_horizon_weights_go_on_to_fall() -> None:
+    a, z = ageing_sum(0.5, 50)
+    k = np.arange(50, 5_000)
+    weights = (z[:, None] ** (k - 1) * a[:, None]).sum(axis=0)
+    assert (np.diff(weights) < 0).all()
+    assert (weights <= (1 + 1e-8) / (1 + 0.5 * k)).all()
+
+
+def test_the_gauss_rule_of_many_points_is_that_of_legendre() -> None:
+    x, w = leggauss(40)  # exact to degree 79, as the integral is
+    found, weights = gauss_rule(1 + x, w, 6)
+    node, weight = leggauss(6)
+    assert found == pytest.approx(1 + node, abs=1e-13)
+    assert weights == pytest.approx(weight, abs=1e-13)
+
+
+def make(model: str, decisions: Decisions, injection: Any) -> Memory:
+    batch = len(decisions.basis.ridge)
+    added = np.broadcast_to(injection, batch).astype(float)
+    memory: Memory = WalkMemory(decisions, injection=added)
+    if model == "noise":
+        memory = AgeingMemory(decisions, injection=added, horizon=HORIZON)
+    memory.restart(np.ones(batch, bool), np.zeros(batch))
+    return memory
+
+
+def arms_of(kernel: Kernel, domain: Floats, ridge: Any, batch: int = 1) -> Arms:
+    return Arms(kernel, domain, np.broadcast_to(ridge, batch).astype(float))
+
+
+def feed(memory: Memory, plays: NDArray[Any], rewards: Floats) -> None:
+    """Give every learner the same plays."""
+    batch = len(memory.gain)
+    for play, reward in zip(plays, rewards, strict=True):
+        given = np.broadcast_to(play, (batch, *np.shape(play)))
+        memory.update(given, np.full(batch, reward), np.ones(batch, bool))
+
+
+def dense(
+    model: str, gram: Floats, plays: Ints, rewards: Floats, injection: float, noise: Floats
+) -> tuple[Floats, Floats, float]:
+    """Return mean, variance and gain after all plays from the covariance of the plays.
+
+    Args:
+        model: "noise" or "walk".
+        gram: k of all arms, `(n, n)`.
+        plays: `(t,)`.
+        rewards: `(t,)`.
+        injection: sigma_w^2.
+        noise: The noise variance of each play when it was fresh, `(t,)`.
+    """
+    t = np.arange(len(plays))
+    K, ahead, now = gram[np.ix_(plays, plays)], gram[plays], 1.0
+    if model == "walk":
+        K = K * (1 + injection * np.minimum(t[:, None], t))
+        ahead, now = ahead * (1 + injection * t[:, None]), 1 + injection * len(t)
+    else:  # the last play is a step old when the next choice is made
+        noise = noise + injection * (len(t) - t)
+    M = K + np.diag(noise)
+    variance = now * gram.diagonal() - np.sum(ahead * np.linalg.solve(M, ahead), axis=0)
+    root = np.sqrt(noise)
+    gain = 0.5 * np.linalg.slogdet(np.eye(len(t)) + K / np.outer(root, root))[1]
+    return ahead.T @ np.linalg.solve(M, rewards), variance, float(gain)
+
+
+def some(n: int, steps: int, seed: int = 0) -> tuple[Ints, Floats]:
+    rng = np.random.default_rng(seed)
+    return rng.integers(n, size=steps), rng.standard_normal(steps)
+
+
+@every_model
+@pytest.mark.parametrize("ridge", [1e-3, 0.1, 2.0])
+@pytest.mark.parametrize("injection", [0.0, 1e-4, 0.03, 1.0, 50.0])
+def test_the_posterior_is_that_of_t_by_t_matrices(
+    model: str, ridge: float, injection: float
+) -> None:
+    memory, gram = make(model, arms_of(KERNEL, DOMAIN, ridge), injection), KERNEL(DOMAIN, DOMAIN)
+    plays, rewards = some(len(DOMAIN), 150)
+    for start in range(0, 150, 50):
+        feed(memory, plays[start : start + 50], rewards[start : start + 50])
+        seen = slice(0, start + 50)
+        noise = np.full(start + 50, ridge)
+        mean, variance, gain = dense(model, gram, plays[seen], rewards[seen], injection, noise)
+        size = 1 + injection * (start + 50)
+        assert memory.mean[0] == pytest.approx(mean, abs=3e-7)
+        assert memory.variance[0] == pytest.approx(variance, abs=1e-8 * size)
+        assert memory.gain[0] == pytest.approx(gain, rel=1e-7)
+    assert (memory.spread is memory.variance, memory.held[0]) == (True, 150)
+
+
+@every_model
+def test_many_features_and_two_dimensions(model: str) -> None:
+    kernel = Matern(0.3, 2.5)
+    decisions = arms_of(kernel, SQUARE, 0.1)
+    assert decisions.basis.rank[0] > 64
+    memory = make(model, decisions, 0.03)
+    plays, rewards = some(len(SQUARE), 80)
+    feed(memory, plays, rewards)
+    gram = kernel(SQUARE, SQUARE)
+    mean, variance, gain = dense(model, gram, plays, rewards, 0.03, np.full(80, 0.1))
+    assert memory.mean[0] == pytest.approx(mean, abs=1e-7)
+    assert memory.variance[0] == pytest.approx(variance, abs=1e-8)
+    assert memory.gain[0] == pytest.approx(gain, rel=1e-8)
+
+
+@every_model
+def test_what_a_box_leaves_out_is_noise(model: str) -> None:
+    rng = np.random.default_rng(0)
+    ridge, injection, points = 0.01, 0.02, rng.random((20, 3))
+    box = Box(Matern(0.2, 0.5), points, np.array([ridge]))
+    memory, rewards = make(model, box, injection), rng.standard_normal(20)
+    feed(memory, points, rewards)
+    phi = np.concatenate([box.embed(point[None])[0] for point in points])
+    left = 1 - np.sum(phi**2, axis=1)
+    assert left.max() > 0.1
+    table, t = np.concatenate([phi, box.basis.phi.T]), np.arange(20)
+    added, noise = injection, ridge + left
+    if model == "walk":
+        noise = ridge + left * (1 + injection * t)
+    else:  # a step adds the same share of each play's own noise
+        noise, added = noise * (1 + injection * (20 - t) / ridge), 0.0
+    gram = table @ table.T
+    mean, variance, _ = dense(model, gram, t, rewards, added, noise)
+    predicted = memory.predictor(0)(box.basis.phi)
+    assert memory.mean[0] == pytest.approx(mean[20:], abs=1e-7)
+    assert predicted[0] == pytest.approx(mean[20:], abs=1e-7)
+    for found in predicted[1:]:
+        assert found == pytest.approx(variance[20:], abs=1e-8)
+    size = 1 + 20 * injection if model == "walk" else 1.0
+    assert memory.variance[0] == pytest.approx(
+        variance[20:] + size * box.basis.residual[0], abs=1e-8
+    )
+
+
+@every_model
+@pytest.mark.parametrize("domain", [DOMAIN, SQUARE])
+def test_deviations_have_the_covariance_of_the_posterior(model: str, domain: Floats) -> None:
+    kernel = KERNEL if domain is DOMAIN else Matern(0.3, 2.5)
+    memory = make(model, arms_of(kernel, domain, 0.1), 0.03)
+    feed(memory, *some(len(domain), 30))
+    phi = arms_of(kernel, domain, 0.1).basis.phi
+    drawn = np.concatenate([memory.deviations(unit[None]) for unit in np.eye(len(phi))]) @ phi
+    assert np.sum(drawn**2, axis=0) == pytest.approx(memory.variance[0], abs=1e-8)
+    mean, normals = memory.mean.copy(), np.zeros((1, len(phi)))
+    assert not memory.deviations(normals).any()
+    assert np.array_equal(memory.mean, mean)
+
+
+@every_model
+@pytest.mark.parametrize("batch", [1, 2, 3, 100])
+def test_a_learner_does_not_depend_on_the_others(model: str, batch: int) -> None:
+    rng = np.random.default_rng(3)
+    ridge, added = rng.uniform(0.01, 1.0, batch), rng.choice([0.0, 1e-3, 0.03, 2.0], batch)
+    memory = make(model, Arms(KERNEL, DOMAIN, ridge), added)
+    alone = {
+        i: make(model, Arms(KERNEL, DOMAIN, ridge[[i]]), added[[i]]) for i in range(0, batch, 33)
+    }
+    for step in range(25):
+        plays, rewards = rng.integers(60, size=batch), rng.standard_normal(batch)
+        active, again = rng.random(batch) < 0.7, np.full(batch, step == 9) & (ridge > 0.3)
+        memory.restart(again, added)
+        memory.update(plays, rewards, active)
+        for i, one in alone.items():
+            one.restart(again[[i]], added[[i]])
+            one.update(plays[[i]], rewards[[i]], active[[i]])
+    normals = rng.standard_normal((batch, len(memory._basis.phi)))  # type: ignore[attr-defined]
+    drawn = memory.deviations(normals)
+    for i, one in alone.items():
+        for name in ("mean", "variance", "gain", "held"):
+            assert np.array_equal(getattr(memory, name)[i], getattr(one, name)[0])
+        m = one._basis.rank[0]  # type: ignore[attr-defined]
+        assert np.array_equal(drawn[i, :m], one.deviations(normals[[i]])[0, :m])
+
+
+@every_model
+def test_a_restart_leaves_the_prior(model: str) -> None:
+    memory = make(model, arms_of(KERNEL, DOMAIN, 0.1, 2), 0.03)
+    feed(memory, *some(60, 20))
+    memory.restart(np.array([True, False]), np.zeros(2))
+    assert not memory.mean[0].any()
+    assert memory.mean[1].any()
+    assert memory.variance[0] == pytest.approx(1.0, abs=1e-12)
+    assert (memory.held.tolist(), memory.gain[0]) == ([0, 20], 0.0)
+    fresh = make(model, arms_of(KERNEL, DOMAIN, 0.1, 2), 0.03)
+    for one in (memory, fresh):
+        feed(one, *some(60, 10, seed=4))
+    assert np.array_equal(memory.mean[0], fresh.mean[0])
+    assert np.array_equal(memory.variance[0], fresh.variance[0])
+
+
+@every_model
+def test_errors_do_not_build_up(model: str) -> None:
+    memory = make(model, arms_of(KERNEL, DOMAIN, 1e-3), 1e-3)
+    arms = np.random.default_rng(1).choice([3, 4, 40], size=3_000)
+    feed(memory, arms, np.sin(arms.astype(float)))
+    decisions, size = arms_of(KERNEL, DOMAIN, 1e-3), 4.0 if model == "walk" else 1.0
+    rank = decisions.basis.rank[0]
+    mean, variance, _ = memory.predictor(0)(decisions.basis.phi[:rank])
+    assert memory.mean[0] == pytest.approx(mean, abs=1e-10)
+    left = size * decisions.basis.residual[0]
+    assert memory.variance[0] == pytest.approx(variance + left, abs=1e-11)
+    assert memory.variance[0, 40] > 0

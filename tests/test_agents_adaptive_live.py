@@ -223,5 +223,5 @@ def test_learners_start_anew_one_by_one() -> None:
     assert np.array_equal(agent.posterior().mean[0], fresh.posterior().mean)
     assert np.array_equal(agent.posterior().std[0], fresh.posterior().std)
     assert agent.belief().memory[0] == fresh.belief().memory
-    assert agent._bank._kept.count.tolist() == [15, 45]
+    assert agent._bank._kept.seen.tolist() == [15, 45]
     assert not np.array_equal(agent.posterior().mean[1], before.mean[1])

@@ -13,7 +13,7 @@ from scipy import stats
 
 from wgp_agents.adaptive.bank import RATES, ModelBank
 from wgp_agents.adaptive.places import LEVEL, FixedPlaces, kernels_of
-from wgp_agents.adaptive.wgp_ucb import AdaptiveWGPUCB
+from wgp_agents.adaptive.wgp_ucb import STILL, AdaptiveWGPUCB
 from wgp_agents.tv_gp_ucb import TVGPUCB
 from wgp_gym.kernels import Empirical, Kernel, Matern
 from wgp_gym.problem import BanditProblem
@@ -28,7 +28,7 @@ AHEAD = 1.0  # nats, for eps = 0 and for the first kernel
 
 def jumps(arm: int, t: int) -> float:
     """Return a reward: a level of 40, and a function that turns over at steps 25 and 50."""
-    sign = (-1) ** (t // 25)
+    sign = 1.0 if t // 25 % 2 == 0 else -1.0
     return 40.0 + 7.0 * sign * math.sin(6 * LINE[arm % 12, 0] + t // 25) + math.cos(7.1 * t)
 
 
@@ -85,6 +85,7 @@ class DenseModel:
 
     def begin_anew(self) -> None:
         self.arms, self.rewards, self.age, self.held = [], [], 0, None
+        self.signal, self.informed = RATES.carried * self.signal, RATES.carried * self.informed
 
 
 class DenseBank:
@@ -188,7 +189,7 @@ def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.Monke
 
 
 def test_the_agent_plays_the_bound_of_dense_matrices() -> None:
-    # kappa = 0.9 (log(1 / eps))^{1/2}, of a function that stays 0.9 x 1.8
+    # kappa = 0.9 (log(1 / eps))^{1/2}, of a function that stays 0.9 x STILL
     agent = AdaptiveWGPUCB(
         BanditProblem(ROUGH, LINE, 80, 0.1),
         drifts=DRIFTS,
@@ -200,7 +201,7 @@ def test_the_agent_plays_the_bound_of_dense_matrices() -> None:
     for t in range(80):
         model = dense.models[dense.chosen]
         mean, std = dense.moments()
-        kappa = 0.9 * math.sqrt(math.log(1 / model.eps)) if model.eps else 0.9 * 1.8
+        kappa = 0.9 * math.sqrt(math.log(1 / model.eps)) if model.eps else 0.9 * STILL
         arm = agent.act()
         if t > 1:
             bound = mean + kappa * std

@@ -24,6 +24,7 @@ RATES = BankRates(
     signal=0.99,
     margin=10.0,
     handicap=3.0,
+    carried=0.05,
     youth=10,
 )
 FAVOUR = 1.0  # nats, for a function that stays, and for the first kernel
@@ -41,13 +42,16 @@ class ModelBank:
     recent + weight * lasting is chosen. A function that stays and the first kernel are each a nat
     ahead from the start.
 
-    A model that lags by more than `margin` in `recent` begins anew, `handicap` behind the best:
-    it then stands for a function that has just changed altogether.
+    A model that lags by more than `margin` in `recent`, and is older than `youth` steps, begins
+    anew, `handicap` behind the best there and with the best `lasting`: it then stands for a
+    function that has just changed altogether. Nothing is scored before every model has a scale,
+    from the third reward on at the earliest.
 
     The function's own scale, which a confidence bound needs, is learned apart: the mean of
     nu^2 / v, weighted by how much of the variance at the play was still unknown. Repeated plays
     of one arm say much about the noise and nothing about the other arms. It fades with what is
-    learned: by `rates.signal` for a play of an arm never seen.
+    learned: by `rates.signal` for a play of an arm never seen. A model that begins anew carries a
+    share `rates.carried` of it on.
 
     Args:
         places: The arms.
@@ -70,7 +74,7 @@ class ModelBank:
     ) -> None:
         grid = itertools.product(range(len(places.rank)), drifts, noise_ratios)
         table, drift, noise = (np.array(column) for column in zip(*grid, strict=True))
-        prior = FAVOUR * ((drift == 0.0) + (table == 0.0))
+        prior = FAVOUR * (drift == 0.0) + FAVOUR * (table == 0)
         self.models = BankModels(drift, noise, table.astype(np.int64), places.rank, prior)
         self._places, self._rates, self._rows = places, rates, np.arange(batch)
         m, shape = int(places.rank.max()), (batch, len(drift))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ __all__ = ["AdaptiveWGPUCB", "Belief"]
 FASTEST = 0.3  # no drift is faster
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
 FACTORS = (1.0, 0.5)
+SMALLEST, LARGEST = 1e-9, 1e9  # beyond, rounding is all that is left
 STILL = 1.5  # (log(1 / eps))^{1/2} of a function that stays
 
 
@@ -64,8 +64,8 @@ class AdaptiveWGPUCB(Agent):
         env: The environment to play, or the `BanditProblem` alone.
         drifts: The values of eps, each in [0, 1]. Default: 0, and 2 / T, 10 / T, 50 / T, ... up to
             0.3.
-        noise_ratios: The values of lambda, each > 0.
-        lengthscales: Factors > 0 of the kernel's lengthscale, if it has one.
+        noise_ratios: The values of lambda, each in [1e-9, 1e9].
+        lengthscales: Factors of the kernel's lengthscale, if it has one, in [1e-9, 1e9].
         width: Factor >= 0 of the confidence width.
         exploration: The probability in [0, 1) with which it plays an arm at random. While the arm
             that it plays stays as it is, it may never see that another has become better: a
@@ -90,8 +90,8 @@ class AdaptiveWGPUCB(Agent):
         if drifts is None:
             drifts = drift_grid(self.problem.horizon)
         drifts = checked("drifts", drifts, owner, 0.0, 1.0)
-        ratios = checked("noise_ratios", noise_ratios, owner, math.ulp(0.0), math.inf)
-        factors = checked("lengthscales", lengthscales, owner, math.ulp(0.0), math.inf)
+        ratios = checked("noise_ratios", noise_ratios, owner, SMALLEST, LARGEST)
+        factors = checked("lengthscales", lengthscales, owner, SMALLEST, LARGEST)
         check_float("width", width, owner, 0.0)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
         self._places = places(
@@ -102,11 +102,10 @@ class AdaptiveWGPUCB(Agent):
         self._factors = np.array(factors)
         eps = self._bank.models.drift
         with np.errstate(divide="ignore"):
-            self._width = width * np.where(eps > 0, np.sqrt(np.log(1.0 / eps)), STILL)
+            self._width = width * np.where(eps > 0, np.sqrt(-np.log(eps)), STILL)
 
     def _restart(self, mask: Mask) -> None:
         self._bank.restart(mask)
-        self._show()
 
     def _show(self) -> None:
         if isinstance(self._places, ShownPlaces):
@@ -127,9 +126,10 @@ class AdaptiveWGPUCB(Agent):
 
     def _explored(self, best: NDArray[np.int64], uniform: Array) -> NDArray[np.int64]:
         """Return the best arms, or with the probability of exploration others, `(B,)`."""
-        share = np.minimum(uniform / self._exploration, 1.0)
-        arms = np.minimum(share * self._places.tables.shape[2], self._places.tables.shape[2] - 1)
-        return np.where(share < 1.0, arms.astype(np.int64), best)
+        explores = uniform < self._exploration
+        share = np.divide(uniform, self._exploration, out=np.zeros_like(uniform), where=explores)
+        n = self._places.tables.shape[2]
+        return np.where(explores, np.minimum(share * n, n - 1).astype(np.int64), best)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         self._bank.update(self._grid.numbers(actions), rewards, active)
@@ -158,10 +158,10 @@ class AdaptiveWGPUCB(Agent):
         self._require_reset()
         models, q = self._bank.models, self._bank.chosen
         drift = models.drift[q]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             memory = np.minimum(2.0 / drift, self._bank.age)
         found = (drift, memory, models.noise[q], self._factors[models.table[q]], self._bank.scale)
-        return Belief(*(a.copy() if self.batched else float(a[0]) for a in found))
+        return Belief(*(a if self.batched else float(a[0]) for a in found))
 
 
 def drift_grid(horizon: int) -> tuple[float, ...]:
@@ -180,12 +180,11 @@ def checked(name: str, values: Any, owner: str, low: float, high: float) -> tupl
     """Return the values of a grid.
 
     Raises:
-        ValueError: If they are not finite numbers of the right range.
+        ValueError: If they are not numbers of the right range.
     """
-    ends = f"[0, {high:g}]" if low == 0.0 else "(0, inf)"
-    rule = f"at least one number in {ends}"
+    rule = f"at least one number in [{low:g}, {high:g}]"
     grid = as_floats(name, values, owner, rule)
-    inside = np.isfinite(grid) & (grid >= low) & (grid <= high)
+    inside = (grid >= low) & (grid <= high)
     if grid.ndim != 1 or not grid.size or not inside.all():
         reject(name, owner, rule, values)
-    return tuple(grid.tolist())
+    return tuple((grid + 0.0).tolist())  # of two zeros the one without a sign

@@ -145,6 +145,7 @@ class BankRates(NamedTuple):
     weight: float
     margin: float
     handicap: float
+    carried: float
     youth: int
 
 

@@ -267,6 +267,8 @@ def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
             state.covariance[i, q] = np.eye(state.covariance.shape[2])
             state.weights[i, q] = 0.0
             state.age[i, q] = 0
+            state.signal[i, q] *= rates.carried
+            state.informed[i, q] *= rates.carried
             recent[q] = top - rates.handicap
             lasting[q] = lasting.max()
 

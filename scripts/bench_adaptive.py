@@ -75,12 +75,26 @@ def table(folder: Path, out: Path) -> None:
     columns = [column(regrets[task]) for task in results.tasks]
     for agent in columns[0]:
         print("|", agent, "|", " | ".join(cells[agent] for cells in columns), "|")
+    brief(regrets)
     for name in (BEST_FIXED, BEST_BOTH, BEST_CONSTANT):
         ratios = {t: np.mean(r[ADAPTIVE]) / np.mean(r[name]) for t, r in regrets.items()}
         print(f"\nover {name}:", ", ".join(f"{short(t)} {x:.2f}" for t, x in ratios.items()))
         moving = [ratio for task, ratio in ratios.items() if not task.startswith(STILL)]
         print(f"mean over the drifting tasks {np.mean(moving):.2f}")
     draw(regrets, out)
+
+
+def brief(regrets: dict[str, dict[str, Array]]) -> None:
+    """Print a row for each task: the adaptive agent, those in hindsight, and the best rival."""
+    shown = (ADAPTIVE, BEST_FIXED, BEST_CONSTANT, "WGP-UCB")
+    print("\n| task |", " | ".join(shown), "| best rival |")
+    print("|---|" + "---:|" * len(shown) + "---|")
+    for task, found in regrets.items():
+        cells = column(found)
+        means = {k: v.mean() for k, v in found.items() if k not in (*shown, BEST_BOTH, "random")}
+        best = min(means, key=means.__getitem__)
+        numbers = " | ".join(cells[agent] for agent in shown)
+        print("|", short(task), "|", numbers, "|", best, cells[best], "|")
 
 
 def short(task: str) -> str:
@@ -186,9 +200,9 @@ def long(runs: int) -> None:
         regret[t] = info["regret"]
     fifths = [1e6 * np.median(part) for part in np.split(seconds, 5)]
     print("microseconds per step, median of each fifth:", ", ".join(f"{x:.0f}" for x in fifths))
-    firsts = changes + 1  # steps are counted from 1
-    before = np.array([regret[c : c + WINDOW].mean() for c in changes])
-    times = adaptation_times(regret.T, firsts, threshold=0.1 * before, window=WINDOW)
+    # A change point is the first step, counted from 1, that meets the new function.
+    unadapted = np.array([regret[c - 1 : c - 1 + WINDOW].mean() for c in changes])
+    times = adaptation_times(regret.T, changes, threshold=0.1 * unadapted, window=WINDOW)
     print("steps to adapt, median by change:", *np.median(times, axis=0).astype(int))
     print(
         f"over all changes and runs: median {np.median(times):.0f}, "

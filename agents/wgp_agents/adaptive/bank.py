@@ -40,7 +40,7 @@ class ModelBank:
     logarithm is the model's score, relative to the step's best model; `recent` fades by
     `rates.recent`, `lasting` by `rates.lasting`, and the model of the largest
     recent + weight * lasting is chosen. A function that stays and the first kernel are each a nat
-    ahead from the start.
+    ahead throughout.
 
     A model that lags by more than `margin` in `recent`, and is older than `youth` steps, begins
     anew, `handicap` behind the best there and with the best `lasting`: it then stands for a

@@ -125,7 +125,7 @@ class BankModels(NamedTuple):
         noise: lambda of each: the variance of the noise, that of the function being 1, `(Q,)`.
         table: Which features each has, `(Q,)`.
         rank: How many there are in each table, `(G,)`.
-        prior: The score of each before it has foretold anything, `(Q,)`.
+        prior: What each is ahead by throughout, `(Q,)`.
     """
 
     drift: Array

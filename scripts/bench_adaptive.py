@@ -72,10 +72,10 @@ def table(folder: Path, out: Path) -> None:
     regrets = {task: hindsight(results, task) for task in results.tasks}
     print("| |", " | ".join(map(short, results.tasks)), "|")
     print("|---|" + "---:|" * len(results.tasks))
-    columns = [column(regrets[task]) for task in results.tasks]
-    for agent in columns[0]:
-        print("|", agent, "|", " | ".join(cells[agent] for cells in columns), "|")
-    brief(regrets)
+    columns = {task: column(found) for task, found in regrets.items()}
+    for agent in columns[results.tasks[0]]:
+        print("|", agent, "|", " | ".join(cells[agent] for cells in columns.values()), "|")
+    brief(regrets, columns)
     for name in (BEST_FIXED, BEST_BOTH, BEST_CONSTANT):
         ratios = {t: np.mean(r[ADAPTIVE]) / np.mean(r[name]) for t, r in regrets.items()}
         print(f"\nover {name}:", ", ".join(f"{short(t)} {x:.2f}" for t, x in ratios.items()))
@@ -84,13 +84,13 @@ def table(folder: Path, out: Path) -> None:
     draw(regrets, out)
 
 
-def brief(regrets: dict[str, dict[str, Array]]) -> None:
+def brief(regrets: dict[str, dict[str, Array]], columns: dict[str, dict[str, str]]) -> None:
     """Print a row for each task: the adaptive agent, those in hindsight, and the best rival."""
     shown = (ADAPTIVE, BEST_FIXED, BEST_CONSTANT, "WGP-UCB")
     print("\n| task |", " | ".join(shown), "| best rival |")
     print("|---|" + "---:|" * len(shown) + "---|")
     for task, found in regrets.items():
-        cells = column(found)
+        cells = columns[task]
         means = {k: v.mean() for k, v in found.items() if k not in (*shown, BEST_BOTH, "random")}
         best = min(means, key=means.__getitem__)
         numbers = " | ".join(cells[agent] for agent in shown)
@@ -148,21 +148,20 @@ def draw(regrets: dict[str, dict[str, Array]], out: Path) -> None:
 
 def memory(runs: int, out: Path) -> None:
     """Draw the memory and the drift that it chose, over the abrupt task."""
-    panels = Figure(figsize=(10, 6.4), layout="constrained").subplots(2, 2, sharex=True)
-    for column, noise in zip(panels.T, (0.1, 1.0), strict=True):
+    figure = Figure(figsize=(10, 6.4), layout="constrained")
+    for panels, noise in zip(figure.subplots(2, 2, sharex=True).T, (0.1, 1.0), strict=True):
         env = make_vector(ABRUPT, runs, noise_std=noise)
         memories, regrets, changed = played(env, AdaptiveWGPUCB(env), SEED)
         steps = np.arange(1, len(memories) + 1)
-        for ax, values in zip(column, (memories, regrets), strict=True):
+        for ax, values in zip(panels, (memories, regrets), strict=True):
             low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=1)
             ax.fill_between(steps, low, high, color="#D55E00", alpha=0.25, linewidth=0)
             ax.plot(steps, middle, color="#D55E00")
             for change in steps[changed]:
                 ax.axvline(change, color="#666666", linewidth=1, linestyle="--")
             ax.spines[["top", "right"]].set_visible(False)
-        column[0].set(yscale="log", title=f"noise {noise:g}", ylabel="memory, steps")
-        column[1].set(xlabel="step", ylabel="regret of the step", ylim=(0, None))
-        figure = column[0].figure
+        panels[0].set(yscale="log", title=f"noise {noise:g}", ylabel="memory, steps")
+        panels[1].set(xlabel="step", ylabel="regret of the step", ylim=(0, None))
     figure.savefig(out, dpi=90)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from wgp_agents.adaptive.bank import RATES, ModelBank
+from wgp_agents.adaptive.bank import ODD, RATES, ModelBank
 from wgp_agents.adaptive.places import LEVEL, FixedPlaces, kernels_of
 from wgp_agents.adaptive.wgp_ucb import STILL, AdaptiveWGPUCB
 from wgp_agents.tv_gp_ucb import TVGPUCB
@@ -32,15 +33,21 @@ def jumps(arm: int, t: int) -> float:
     return 40.0 + 7.0 * sign * math.sin(6 * LINE[arm % 12, 0] + t // 25) + math.cos(7.1 * t)
 
 
+def odd(arm: int, t: int) -> float:
+    """Return a reward of `jumps`: the third, and two later ones, odd; then of another level."""
+    away = {2: -4e3, 38: 1e5, 44: -1e3}.get(t, 0.0)
+    return jumps(arm, t) + away + 1e5 * (t >= 60)
+
+
 class DenseModel:
     """One model: the Gaussian process of all plays since it began, and its scales."""
 
-    def __init__(self, gram: Floats, left: Floats, eps: float, noise: float) -> None:
-        self.gram, self.left, self.eps, self.noise = gram, left, eps, noise
+    def __init__(self, gram: Floats, left: Floats, eps: float, noise: float, ahead: float) -> None:
+        self.gram, self.left, self.eps, self.noise, self.prior = gram, left, eps, noise, ahead
         self.arms: list[int] = []
         self.rewards: list[float] = []
         self.ratios: list[float] = []  # nu^2 / v of all plays but the first, restarts or not
-        self.signal = self.informed = self.recent = self.lasting = self.prior = 0.0
+        self.signal = self.informed = self.recent = self.lasting = self.zero = 0.0
         self.age = 0
         self.held: tuple[Floats, Floats] | None = None
 
@@ -69,13 +76,19 @@ class DenseModel:
         spread = float(variance[arm] + self.left[arm] + self.noise)
         return 2 * a, float(mean[arm]), math.sqrt(b / a * spread)
 
+    def cut(self, arm: int, reward: float) -> float:
+        """Return the reward, from the model's zero, at most `RATES.most` stds from the mean."""
+        _, mean, std = self.foretold(arm)
+        reach = RATES.most * std
+        return min(max(reward - self.zero, mean - reach), mean + reach)
+
     def take(self, arm: int, y: float, first: bool) -> None:
         mean, variance = self.posterior()
         unknown = variance[arm] + self.left[arm]
         if not first:
             ratio = (y - mean[arm]) ** 2 / (unknown + self.noise)
             share = unknown / (self.gram[arm, arm] + self.left[arm])
-            keep = 1 - share + share * RATES.signal
+            keep = min(1 - share + share * RATES.signal, RATES.idle)
             self.ratios.append(ratio)
             self.signal = keep * self.signal + share * ratio
             self.informed = keep * self.informed + share
@@ -83,48 +96,86 @@ class DenseModel:
         self.rewards.append(y)
         self.held = None
 
-    def begin_anew(self) -> None:
+    def begin_anew(self, median: float) -> bool:
+        """Forget; return whether rewards are counted from elsewhere now."""
         self.arms, self.rewards, self.age, self.held = [], [], 0, None
         self.signal, self.informed = RATES.carried * self.signal, RATES.carried * self.informed
+        reach = RATES.far * math.sqrt(self.signal / self.informed) if self.informed else math.inf
+        moves = abs(median - self.zero) > reach
+        self.zero = median if moves else self.zero
+        return moves
+
+
+def without_odd(rewards: list[float]) -> list[float]:
+    """Return the rewards, one that is far from all others moved closer."""
+    found = list(rewards)
+    for i, reward in enumerate(rewards):
+        low, *_, high = sorted(rewards[:i] + rewards[i + 1 :])
+        reach = high - low
+        if 0 < reach * ODD < max(reward - high, low - reward):
+            found[i] = high + reach if reward > high else low - reach
+    return found
 
 
 class DenseBank:
     """All models of one learner: restarted, scored and chosen as `ModelBank` says."""
 
     def __init__(self, kernels: list[Kernel], domain: Floats, tables: Any = None) -> None:
-        self.models, self.zero, self.count, self.restarts = [], 0.0, 0, 0
+        self.restarts = self.cuts = self.moves = self.mended = 0
+        self.grids = []
         for (g, kernel), eps, noise in itertools.product(enumerate(kernels), DRIFTS, RATIOS):
             own = kernel(domain, domain) if tables is None else tables[g].T @ tables[g]
             left = np.maximum(kernel.diagonal(domain) - np.diag(own), 0.0)
             level = LEVEL * kernel.diagonal(domain).mean()
-            model = DenseModel(own + level, left, eps, noise)
-            model.prior = AHEAD * (eps == 0.0) + AHEAD * (g == 0)
-            self.models.append(model)
+            ahead = AHEAD * (eps == 0.0) + AHEAD * (g == 0)
+            self.grids.append((own + level, left, eps, noise, ahead))
+        self._begin()
+
+    def _begin(self) -> None:
+        self.models = [DenseModel(*grid) for grid in self.grids]
+        self.arms: list[int] = []
+        self.rewards: list[float] = []
         self.chosen = 0
 
     def take(self, arm: int, reward: float) -> None:
-        if self.count == 0:
-            self.zero = reward
-        y = reward - self.zero
+        self._learn(arm, reward)
+        if len(self.rewards) == RATES.youth:
+            arms, rewards = self.arms, without_odd(self.rewards)
+            if rewards != self.rewards:
+                self.mended += 1
+                self._begin()
+                for early, paid in zip(arms, rewards, strict=True):
+                    self._learn(early, paid)
+
+    def _learn(self, arm: int, reward: float) -> None:
+        self.arms.append(arm)
+        self.rewards.append(reward)
+        count = len(self.rewards)
+        if count == 1:
+            for model in self.models:
+                model.zero = reward
+        ys = [reward - model.zero for model in self.models]
         if all(model.faded()[0] > 0.0 for model in self.models):  # a scale is known
-            said = stats.t.logpdf(y, *np.array([m.foretold(arm) for m in self.models]).T)
+            if count > RATES.youth:
+                whole, ys = ys, [model.cut(arm, reward) for model in self.models]
+                self.cuts += whole != ys
+            said = stats.t.logpdf(ys, *np.array([m.foretold(arm) for m in self.models]).T)
             for model, lost in zip(self.models, said - said.max(), strict=True):
                 model.recent = RATES.recent * model.recent + lost
                 model.lasting = RATES.lasting * model.lasting + lost
-        for model in self.models:
-            model.take(arm, y, first=self.count == 0)
+        for model, y in zip(self.models, ys, strict=True):
+            model.take(arm, y, first=count == 1)
             model.age += 1
         self._restart_stragglers()
         scores = [m.prior + m.recent + RATES.weight * m.lasting for m in self.models]
         self.chosen = int(np.argmax(scores))
-        self.count += 1
 
     def _restart_stragglers(self) -> None:
         recent = max(model.recent for model in self.models)
         lasting = max(model.lasting for model in self.models)
         for model in self.models:
             if model.age > RATES.youth and model.recent < recent - RATES.margin:
-                model.begin_anew()
+                self.moves += model.begin_anew(statistics.median_high(self.rewards[-10:]))
                 model.recent, model.lasting = recent - RATES.handicap, lasting
                 self.restarts += 1
 
@@ -137,7 +188,9 @@ class DenseBank:
         """Return the posterior mean and std of all arms, in the unit of rewards."""
         mean, variance = self.models[self.chosen].posterior()
         left = self.models[self.chosen].left
-        return self.zero + mean, self.scale * np.sqrt(np.maximum(variance, 0.0) + left)
+        return self.models[self.chosen].zero + mean, self.scale * np.sqrt(
+            np.maximum(variance, 0.0) + left
+        )
 
 
 def compare(bank: ModelBank, dense: list[DenseBank], t: str) -> None:
@@ -145,7 +198,7 @@ def compare(bank: ModelBank, dense: list[DenseBank], t: str) -> None:
     best = [learner.models[learner.chosen] for learner in dense]
     assert bank.chosen.tolist() == [learner.chosen for learner in dense], t
     assert bank.age.tolist() == [model.age for model in best], t
-    assert bank.zero.tolist() == [learner.zero for learner in dense], t
+    assert bank.zero.tolist() == [model.zero for model in best], t
     close = np.testing.assert_allclose
     close(bank.scale, [learner.scale for learner in dense], 1e-7, 1e-12, err_msg=t)
     mean, variance = bank.posteriors()
@@ -172,18 +225,22 @@ def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.Monke
     places = FixedPlaces(kernels, LINE)
     tables = [table[1:rank] for table, rank in zip(places.tables, places.rank, strict=True)]
     assert places.rank.tolist() == [1 + min(most, 12)] * len(kernels)
-    bank = ModelBank(places, 2, DRIFTS, RATIOS)
-    bank.restart(np.ones(2, bool))
-    dense = [DenseBank(kernels, LINE, tables if most < 12 else None) for _ in range(2)]
+    bank = ModelBank(places, 3, DRIFTS, RATIOS)
+    bank.restart(np.ones(3, bool))
+    dense = [DenseBank(kernels, LINE, tables if most < 12 else None) for _ in range(3)]
     rng, seen = np.random.default_rng(3), set()
-    for t in range(80):  # the second learner is at rest now and then, and begins with a constant
-        arms, active = rng.integers(12, size=2), np.array([True, t % 9 > 0])
-        paid = np.array([jumps(arms[0], t), -3e-3 * (jumps(arms[1], t) if t > 8 else 40.0)])
+    for t in range(100):  # the second is at rest now and then, and begins with a constant
+        arms, active = rng.integers(12, size=3), np.array([True, t % 9 > 0, True])
+        plain = jumps(arms[1], t) if t > 8 else 40.0
+        paid = np.array([jumps(arms[0], t), -3e-3 * plain, odd(arms[2], t)])
         bank.update(arms, paid, active)
         for i in np.flatnonzero(active):
             dense[i].take(int(arms[i]), float(paid[i]))
         compare(bank, dense, str(t))
         seen.update(bank.chosen.tolist())
+    assert [learner.mended for learner in dense] == [0, 0, 1]
+    assert dense[2].cuts > 3
+    assert dense[2].moves > 3
     assert min(learner.restarts for learner in dense) > 3
     assert len(seen) > 3
 
@@ -252,7 +309,7 @@ def test_a_single_model_is_the_drifting_model_of_tv_gp_ucb(eps: float) -> None:
     lone.reset(0)
     twin.reset(0)
     arms = np.random.default_rng(1).integers(12, size=60).tolist()
-    paid = [jumps(arm, t) for t, arm in enumerate(arms)]
+    paid = [jumps(arm, t % 25) for t, arm in enumerate(arms)]  # nothing odd
     for arm, reward in zip(arms, paid, strict=True):
         lone.observe(arm, reward)
         twin.observe(arm, reward - paid[0])

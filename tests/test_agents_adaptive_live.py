@@ -98,6 +98,47 @@ def test_heavy_tails(df: int, scale: float, least: float) -> None:
     assert GOOD[plays[400:]].mean() > least
 
 
+def away(size: float, step: int) -> Callable[[int], float]:
+    return lambda t: size * (t == step)
+
+
+ODD = {  # what is added to the reward of a step, and the least share of good plays afterwards
+    "100": (away(100.0, 150), 0.98),  # of 100 learners 0.999 in all cases but the last three
+    "-100": (away(-100.0, 150), 0.98),
+    "10,000": (away(1e4, 150), 0.98),
+    "-1e30": (away(-1e30, 150), 0.98),
+    "first": (away(-100.0, 0), 0.98),
+    "second": (away(100.0, 1), 0.98),
+    "tenth": (away(-1e4, 9), 0.98),
+    "eleventh": (away(1e4, 10), 0.98),
+    "first, high": (away(100.0, 0), 0.93),  # 0.98
+    "a shift": (lambda t: 100.0 * (t >= 150), 0.6),  # 0.86: some do not look around again
+    "a shift down": (lambda t: -100.0 * (t >= 150), 0.8),  # 0.94
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_rewards_are_soon_forgotten(case: str) -> None:
+    added, least = ODD[case]
+    rng = np.random.default_rng(1)
+    agent = AdaptiveWGPUCB(line(batch=BATCH))
+    plays = live(agent, lambda a, t: WAVE[a] + added(t) + 0.1 * rng.normal(size=BATCH), 350)
+    assert GOOD[plays[200:]].mean() > least
+
+
+def test_one_odd_reward_in_a_hundred() -> None:
+    # of 100 learners 0.995; where surprises are not cut, 0.68
+    rng = np.random.default_rng(1)
+    agent = AdaptiveWGPUCB(line(batch=BATCH))
+
+    def _paid(arms: NDArray[Any], t: int) -> Floats:
+        noisy: Floats = WAVE[arms] + 0.1 * rng.normal(size=BATCH)
+        return noisy + 100.0 * (rng.random(BATCH) < 0.01)
+
+    plays = live(agent, _paid, 500)
+    assert GOOD[plays[200:]].mean() > 0.95
+
+
 def test_a_unit_that_grows_by_100_in_mid_run() -> None:
     # of 100 learners 0.999 before and at the end, and scales of 26 to 83
     rng = np.random.default_rng(0)

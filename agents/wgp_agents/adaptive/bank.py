@@ -22,11 +22,15 @@ RATES = BankRates(
     weight=0.1,
     scale=0.99,
     signal=0.99,
+    idle=0.997,
     margin=10.0,
     handicap=3.0,
     carried=0.05,
+    far=5.0,
+    most=10.0,
     youth=10,
 )
+ODD = 10.0
 FAVOUR = 1.0  # nats, for a function that stays, and for the first kernel
 
 
@@ -40,18 +44,24 @@ class ModelBank:
     logarithm is the model's score, relative to the step's best model; `recent` fades by
     `rates.recent`, `lasting` by `rates.lasting`, and the model of the largest
     recent + weight * lasting is chosen. A function that stays and the first kernel are each a nat
-    ahead throughout.
+    ahead throughout. Nothing is scored before every model has a scale, from the third reward on
+    at the earliest.
 
     A model that lags by more than `margin` in `recent`, and is older than `youth` steps, begins
     anew, `handicap` behind the best there and with the best `lasting`: it then stands for a
-    function that has just changed altogether. Nothing is scored before every model has a scale,
-    from the third reward on at the earliest.
+    function that has just changed altogether. If the median of the last `youth` rewards is
+    further than `far` s from where it counted rewards from, it counts them from there.
 
-    The function's own scale, which a confidence bound needs, is learned apart: the mean of
+    The function's own scale s, which a confidence bound needs, is learned apart: the mean of
     nu^2 / v, weighted by how much of the variance at the play was still unknown. Repeated plays
     of one arm say much about the noise and nothing about the other arms. It fades with what is
-    learned: by `rates.signal` for a play of an arm never seen. A model that begins anew carries a
-    share `rates.carried` of it on.
+    learned: by `rates.signal` for a play of an arm never seen, and by `rates.idle` at least. A
+    model that begins anew carries a share `rates.carried` of it on.
+
+    Odd rewards are cut: a surprise counts as `most` of its standard deviations at most. Among the
+    first `youth` rewards, before which no scale is known, one that lies apart from all others
+    by more than `ODD` times their range is moved to one such range from them, and all are
+    taken in again.
 
     Args:
         places: The arms.
@@ -78,6 +88,8 @@ class ModelBank:
         self.models = BankModels(drift, noise, table.astype(np.int64), places.rank, prior)
         self._places, self._rates, self._rows = places, rates, np.arange(batch)
         m, shape = int(places.rank.max()), (batch, len(drift))
+        self._early_features = np.zeros((rates.youth, batch, len(places.rank), m))
+        self._early_left = np.zeros((rates.youth, batch, len(places.rank)))
         self._kept = BankArrays(
             covariance=np.zeros((*shape, m, m)),
             weights=np.zeros((*shape, m)),
@@ -89,7 +101,8 @@ class ModelBank:
             lasting=np.zeros(shape),
             age=np.zeros(shape, np.int64),
             chosen=np.zeros(batch, np.int64),
-            zero=np.zeros(batch),
+            zero=np.zeros(shape),
+            latest=np.zeros((batch, rates.youth)),
             seen=np.zeros(batch, np.int64),
         )
 
@@ -103,6 +116,24 @@ class ModelBank:
         """Take in one observation of every learner in `active`: see `Places.embed`."""
         features, left = self._places.embed(plays)
         bank_update(features, left, rewards, active, self.models, self._rates, self._kept)
+        seen, youth = self._kept.seen, self._rates.youth
+        early = np.flatnonzero(active & (seen <= youth))
+        if early.size:
+            at = seen[early] - 1, early
+            self._early_features[at], self._early_left[at] = features[early], left[early]
+            self._look_back(early[seen[early] == youth])
+
+    def _look_back(self, learners: NDArray[np.int64]) -> None:
+        """Let those of the learners to whom an odd reward was paid take in all of theirs again."""
+        rewards, again = self._kept.latest.copy(), np.zeros(len(self._rows), bool)
+        rewards[learners] = -without_peak(-without_peak(rewards[learners]))
+        again[learners] = (rewards != self._kept.latest)[learners].any(axis=1)
+        if again.any():
+            self.restart(again)
+            for features, left, paid in zip(
+                self._early_features, self._early_left, rewards.T, strict=True
+            ):
+                bank_update(features, left, paid, again, self.models, self._rates, self._kept)
 
     @property
     def chosen(self) -> NDArray[np.int64]:
@@ -117,8 +148,9 @@ class ModelBank:
 
     @property
     def zero(self) -> Array:
-        """Where rewards are counted from, `(B,)`."""
-        return self._kept.zero.copy()
+        """Where that model counts rewards from, `(B,)`."""
+        zeros: Array = self._kept.zero[self._rows, self._kept.chosen]
+        return zeros
 
     @property
     def scale(self) -> Array:
@@ -137,3 +169,14 @@ class ModelBank:
             places.tables, which, places.residual, self.models, self._kept, mean, variance
         )
         return mean, variance
+
+
+def without_peak(rewards: Array) -> Array:
+    """Move the largest of `(k, n)` rewards closer where it lies far above the others."""
+    order = np.sort(rewards, axis=1)
+    least, second, most = order[:, 0], order[:, -2], order[:, -1]
+    with np.errstate(over="ignore"):
+        spread = second - least
+        odd = (spread > 0) & (most - second > ODD * spread)
+        limit = np.where(odd, second + spread, most)
+    return np.minimum(rewards, limit[:, None])

@@ -142,10 +142,13 @@ class BankRates(NamedTuple):
     lasting: float
     scale: float
     signal: float
+    idle: float
     weight: float
     margin: float
     handicap: float
     carried: float
+    far: float
+    most: float
     youth: int
 
 
@@ -163,7 +166,8 @@ class BankArrays(NamedTuple):
         lasting: The score of all steps, `(B, Q)`.
         age: Steps since each model was last restarted, `(B, Q)`.
         chosen: The model that is played, `(B,)`.
-        zero: The first reward, which is where rewards are counted from, `(B,)`.
+        zero: Where each model counts rewards from, `(B, Q)`.
+        latest: The last rewards, that of step t at t mod `youth`, `(B, youth)`.
         seen: Observations so far, `(B,)`.
     """
 
@@ -178,4 +182,5 @@ class BankArrays(NamedTuple):
     age: NDArray[np.int64]
     chosen: NDArray[np.int64]
     zero: Array
+    latest: Array
     seen: NDArray[np.int64]

@@ -259,7 +259,7 @@ def score_models(loss: Array, rates: BankRates, recent: Array, lasting: Array) -
 @compiled
 def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
     """Let learner i's models that lag begin anew, a little behind the best."""
-    recent, lasting = state.recent[i], state.lasting[i]
+    recent, lasting, latest = state.recent[i], state.lasting[i], state.latest[i]
     top = recent.max()
     for q in range(len(recent)):
         state.age[i, q] += 1
@@ -271,6 +271,10 @@ def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
             state.informed[i, q] *= rates.carried
             recent[q] = top - rates.handicap
             lasting[q] = lasting.max()
+            median = np.sort(latest)[len(latest) // 2]
+            apart = median - state.zero[i, q]
+            if apart * apart * state.informed[i, q] > rates.far**2 * state.signal[i, q]:
+                state.zero[i, q] = median
 
 
 @compiled
@@ -299,10 +303,11 @@ def bank_update(
     for i in range(len(rewards)):
         if not active[i]:
             continue
-        if state.seen[i] == 0:
+        seen = state.seen[i]
+        if seen == 0:
             state.zero[i] = rewards[i]
-        y = min(max(rewards[i] - state.zero[i], -LARGEST), LARGEST)
-        tells, scored = state.seen[i] > 0, state.square[i].min() > 0.0
+        state.latest[i, seen % rates.youth] = rewards[i]
+        tells, scored = seen > 0, state.square[i].min() > 0.0
         for q in range(models_in_all):
             g = models.table[q]
             m, rest = models.rank[g], left[i, g]
@@ -317,15 +322,19 @@ def bank_update(
                 s = 0.0
                 u[:m] = 0.0
             noise = models.noise[q] + rest
+            y = min(max(rewards[i] - state.zero[i, q], -LARGEST), LARGEST)
             nu, total = y - expected, s + noise
+            b, a = state.square[i, q], state.shape[i]
+            if scored and seen >= rates.youth:
+                most = rates.most * math.sqrt(b / a * total)
+                nu = min(max(nu, -most), most)
             z = nu * (nu / total)
             if scored:
-                b, a = state.square[i, q], state.shape[i]
                 loss[q] = 0.5 * math.log(b * total) + (a + 0.5) * math.log1p(z / (2.0 * b))
             if tells:
-                state.square[i, q] = rates.scale * state.square[i, q] + 0.5 * z
+                state.square[i, q] = rates.scale * b + 0.5 * z
                 share = (s + rest) / prior if prior > 0.0 else 0.0
-                keep = 1.0 - (1.0 - rates.signal) * share
+                keep = min(1.0 - (1.0 - rates.signal) * share, rates.idle)
                 state.informed[i, q] = keep * state.informed[i, q] + share
                 state.signal[i, q] = keep * state.signal[i, q] + share * z
             kalman_step(f, s, nu, noise, models.drift[q], u[:m], P, w)

@@ -20,6 +20,7 @@ from wgp_gym.seeding import seed_list
 __all__ = ["TIE", "Agent"]
 
 TIE = 1e-9  # values this close to the best count as equal to it
+LARGEST = 1e150  # rewards beyond it count as it: their squares must be numbers
 
 Mask = NDArray[np.bool_]
 
@@ -118,7 +119,7 @@ class Agent(ABC):
 
         Args:
             action: What was played, in the form that `act` returns.
-            reward: What was paid for it, a float, or `(B,)`.
+            reward: What was paid for it, a float, or `(B,)`. Beyond 1e150 it counts as that.
 
         Raises:
             RuntimeError: If `reset` was not called before, or the arms were not shown to `act`.
@@ -145,7 +146,7 @@ class Agent(ABC):
             raise ValueError(f"A reward must be a number. Got {reward!r} instead.") from None
         if rewards.shape != ((self.num_learners,) if self.batched else ()):
             raise ValueError(f"There must be one reward for each learner. Got {reward!r} instead.")
-        return finite(rewards).reshape(self.num_learners)
+        return usable(rewards).reshape(self.num_learners)
 
     def _checked_actions(self, action: Any) -> NDArray[Any]:
         problem = self.problem
@@ -198,7 +199,7 @@ class Agent(ABC):
         if streams is None:
             streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
         dim = self.problem.domain.shape[1]
-        rewards = finite(np.where(fresh, 0.0, rows[:, 2 + dim]))
+        rewards = usable(np.where(fresh, 0.0, rows[:, 2 + dim]))
         shown = shown_arms(rows, self.problem) if self.problem.contextual else None
         if fresh.any():
             self._begin(fresh)
@@ -218,12 +219,12 @@ class Agent(ABC):
         return np.asarray(self._tree.query(places)[1], np.int64)
 
 
-def finite(rewards: Array) -> Array:
-    """Return the rewards.
+def usable(rewards: Array) -> Array:
+    """Return the rewards, as far as their squares are numbers.
 
     Raises:
         ValueError: If one is not finite.
     """
     if not np.isfinite(rewards).all():
         raise ValueError(f"A reward must be finite. Got {rewards!r} instead.")
-    return rewards
+    return np.clip(rewards, -LARGEST, LARGEST)

@@ -26,8 +26,6 @@ from wgp_gym.problem import BanditProblem
 
 __all__ = ["BanditOverBandit", "block_rate", "default_block", "default_discounts"]
 
-HUGE = 1e150  # a reward beyond it decides the block as this does, and no sum overflows
-
 
 class BanditOverBandit(Supervisor):
     """Starts a memory anew in each block of L steps, with a discount that Exp3 draws for it.
@@ -118,7 +116,7 @@ class BanditOverBandit(Supervisor):
         del decisions, plays
         self._leave(memory, active)  # before its first choice a block may be told of plays
         counted = active & ~self._due
-        self._total[counted] += np.clip(rewards[counted], -HUGE, HUGE)
+        self._total[counted] += rewards[counted]
         self._played += counted
         over = self._played >= self._length
         if over.any():

@@ -23,7 +23,7 @@ __all__ = ["AdaptiveWGPUCB", "Belief"]
 FASTEST = 0.3  # no drift is faster
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
 FACTORS = (1.0, 0.5)
-SMALLEST, LARGEST = 1e-9, 1e9  # beyond, rounding is all that is left
+LOW, HIGH = 1e-9, 1e9  # beyond, rounding is all that is left
 STILL = 1.5  # (log(1 / eps))^{1/2} of a function that stays
 
 
@@ -90,8 +90,8 @@ class AdaptiveWGPUCB(Agent):
         if drifts is None:
             drifts = drift_grid(self.problem.horizon)
         drifts = checked("drifts", drifts, owner, 0.0, 1.0)
-        ratios = checked("noise_ratios", noise_ratios, owner, SMALLEST, LARGEST)
-        factors = checked("lengthscales", lengthscales, owner, SMALLEST, LARGEST)
+        ratios = checked("noise_ratios", noise_ratios, owner, LOW, HIGH)
+        factors = checked("lengthscales", lengthscales, owner, LOW, HIGH)
         check_float("width", width, owner, 0.0)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
         self._places = places(

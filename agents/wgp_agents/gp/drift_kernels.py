@@ -28,7 +28,6 @@ __all__ = ["bank_posteriors", "bank_update", "context_drift", "drift_deviations"
 
 ARM_BLOCK = 128  # arms tabulated together: with few features they fit the first-level cache
 REFRESH = 64  # steps after which the means and variances of all arms are computed anew
-LARGEST = 1e150  # rewards beyond it count as it: their squares must be numbers
 LOST_PIVOT = 1e-14  # a pivot below so much of its variance is rounding: the direction is known
 
 
@@ -322,8 +321,7 @@ def bank_update(
                 s = 0.0
                 u[:m] = 0.0
             noise = models.noise[q] + rest
-            y = min(max(rewards[i] - state.zero[i, q], -LARGEST), LARGEST)
-            nu, total = y - expected, s + noise
+            nu, total = rewards[i] - state.zero[i, q] - expected, s + noise
             b, a = state.square[i, q], state.shape[i]
             if scored and seen >= rates.youth:
                 most = rates.most * math.sqrt(b / a * total)

@@ -1,0 +1,101 @@
+"""Where Adaptive WGP-UCB may fail: odd rewards, and changes that its plays do not show.
+
+Usage: python scripts/stress_adaptive.py odd | hidden [--learners B]
+
+odd: twenty arms under a squared-exponential kernel, noise 0.1. The share of plays within 0.1 of
+the best arm, 100 to 200 steps after an odd reward, or after a shift of all.
+
+hidden: ten independent arms, noise 0.1; the best one stays at 0.5, another rises from 0.2 to 0.9
+at T / 4. Regret, and the share of the last tenth of the plays on the new best arm, by the
+probability of exploration.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from wgp_agents import make
+from wgp_agents.base import Agent
+from wgp_gym.kernels import Array, Empirical, SquaredExponential
+from wgp_gym.problem import BanditProblem
+
+NOISE, SEED, STEPS, ODD_STEP = 0.1, 5, 350, 150
+LINE = np.linspace(0.0, 1.0, 20)
+WAVE = np.sin(9.0 * LINE)
+
+Added = Callable[[int, Array], Array]  # what is added to rewards, of the step and uniform draws
+
+ODD: dict[str, Added] = {
+    "nothing": lambda t, u: 0.0 * u,
+    "one of 100": lambda t, u: np.full_like(u, 100.0 * (t == ODD_STEP)),
+    "one of 10,000": lambda t, u: np.full_like(u, 1e4 * (t == ODD_STEP)),
+    "one of -1e30": lambda t, u: np.full_like(u, -1e30 * (t == ODD_STEP)),
+    "the first, by 100": lambda t, u: np.full_like(u, 100.0 * (t == 0)),
+    "the first, by -100": lambda t, u: np.full_like(u, -100.0 * (t == 0)),
+    "each of 100 with 1 %": lambda t, u: np.where(u < 0.01, 100.0, 0.0),
+    "all by 100": lambda t, u: np.full_like(u, 100.0 * (t >= ODD_STEP)),
+    "all by -100": lambda t, u: np.full_like(u, -100.0 * (t >= ODD_STEP)),
+}
+
+
+def played(agent: Agent, values: Array, added: Added = ODD["nothing"]) -> NDArray[np.int64]:
+    """Return the plays `(T, B)` on arms of the values `(T, n)`."""
+    rng = np.random.default_rng(SEED)
+    agent.reset(SEED)
+    plays = []
+    for t, value in enumerate(values):
+        arms = agent.act()
+        noise, uniform = NOISE * rng.normal(size=len(arms)), rng.random(len(arms))
+        agent.observe(arms, value[arms] + noise + added(t, uniform))
+        plays.append(arms)
+    return np.array(plays)
+
+
+def odd(learners: int) -> None:
+    """Print the share of good plays after each kind of odd reward."""
+    good = WAVE.max() - 0.1 < WAVE
+    each = np.full(learners, NOISE)
+    for name, added in ODD.items():
+        problem = BanditProblem(SquaredExponential(0.2), LINE[:, None], 500, each)
+        plays = played(make("adaptive-wgp-ucb", problem), np.tile(WAVE, (STEPS, 1)), added)
+        share = good[plays[ODD_STEP + 100 :]].mean()
+        print(f"{name:22} {100 * share:5.1f} % good plays")
+
+
+def hidden(learners: int) -> None:
+    """Print regret and the share of plays on the new best arm, with and without exploration."""
+    values = np.full((2, 10), 0.2)
+    values[:, 3] = 0.5
+    values[1, 7] = 0.9
+    each, places = np.ones(learners), np.linspace(0.0, 1.0, 10)[:, None]
+    for horizon in (1000, 5000):
+        problem = BanditProblem(Empirical(np.eye(10)), places, horizon, NOISE * each, each)
+        agents = {
+            f"exploration {e:g}": make("adaptive-wgp-ucb", problem, exploration=e)
+            for e in (0.0, 0.002, 0.02)
+        } | {"wgp-ucb": make("wgp-ucb", problem)}
+        for name, agent in agents.items():
+            paid = np.repeat(values, (horizon // 4, horizon - horizon // 4), axis=0)
+            plays = played(agent, paid)
+            regret = (paid.max(axis=1, keepdims=True) - np.take_along_axis(paid, plays, 1)).sum(0)
+            share = (plays[-horizon // 10 :] == 7).mean()
+            print(f"T {horizon}, {name:18} regret {regret.mean():5.0f}, {100 * share:3.0f} % found")
+
+
+def main() -> None:
+    """Read the command line and run what it asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["odd", "hidden"])
+    parser.add_argument("--learners", type=int, default=100)
+    arguments = parser.parse_args()
+    with threadpool_limits(1):
+        {"odd": odd, "hidden": hidden}[arguments.what](arguments.learners)
+
+
+if __name__ == "__main__":
+    main()

@@ -88,7 +88,7 @@ class DenseModel:
         if not first:
             ratio = (y - mean[arm]) ** 2 / (unknown + self.noise)
             share = unknown / (self.gram[arm, arm] + self.left[arm])
-            keep = min(1 - share + share * RATES.signal, RATES.idle)
+            keep = 1 - share + share * RATES.signal
             self.ratios.append(ratio)
             self.signal = keep * self.signal + share * ratio
             self.informed = keep * self.informed + share
@@ -107,13 +107,17 @@ class DenseModel:
 
 
 def without_odd(rewards: list[float]) -> list[float]:
-    """Return the rewards, one that is far from all others moved closer."""
-    found = list(rewards)
-    for i, reward in enumerate(rewards):
-        low, *_, high = sorted(rewards[:i] + rewards[i + 1 :])
-        reach = high - low
-        if 0 < reach * ODD < max(reward - high, low - reward):
-            found[i] = high + reach if reward > high else low - reach
+    """Return the rewards, those far from the closest ten less two moved closer."""
+    groups = itertools.combinations(sorted(rewards), len(rewards) - 2)
+    rest = min(groups, key=lambda group: group[-1] - group[0])
+    reach = rest[-1] - rest[0]
+    if not reach:
+        return rewards
+    found = []
+    for reward in rewards:
+        apart = max(reward - rest[-1], rest[0] - reward)
+        closer = rest[-1] + reach if reward > rest[-1] else rest[0] - reach
+        found.append(closer if apart > ODD * reach else reward)
     return found
 
 

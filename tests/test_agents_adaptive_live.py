@@ -45,7 +45,7 @@ def live(agent: AdaptiveWGPUCB, paid: Callable[[Any, int], Any], steps: int) -> 
 
 
 @pytest.mark.parametrize("steps", [1, 300])
-@pytest.mark.parametrize("reward", [0.0, 5.0, -1e150])
+@pytest.mark.parametrize("reward", [0.0, 5.0, -1e140])
 def test_a_constant_reward_says_that_all_arms_are_alike(reward: float, steps: int) -> None:
     agent = AdaptiveWGPUCB(line())
     plays = live(agent, lambda arm, t: reward, steps)

@@ -20,7 +20,7 @@ from wgp_gym.seeding import seed_list
 __all__ = ["TIE", "Agent"]
 
 TIE = 1e-9  # values this close to the best count as equal to it
-LARGEST = 1e150  # rewards beyond it count as it: their squares must be numbers
+LARGEST = 1e140  # rewards beyond it count as it: squares over a small lambda must be numbers
 
 Mask = NDArray[np.bool_]
 
@@ -119,7 +119,7 @@ class Agent(ABC):
 
         Args:
             action: What was played, in the form that `act` returns.
-            reward: What was paid for it, a float, or `(B,)`. Beyond 1e150 it counts as that.
+            reward: What was paid for it, a float, or `(B,)`. Beyond 1e140 it counts as that.
 
         Raises:
             RuntimeError: If `reset` was not called before, or the arms were not shown to `act`.

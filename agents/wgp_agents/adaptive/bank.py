@@ -22,7 +22,6 @@ RATES = BankRates(
     weight=0.1,
     scale=0.99,
     signal=0.99,
-    idle=0.997,
     margin=10.0,
     handicap=3.0,
     carried=0.05,
@@ -30,14 +29,14 @@ RATES = BankRates(
     most=10.0,
     youth=10,
 )
-ODD = 10.0
+ODD = 20.0  # ranges of most of the first rewards: further from these no reward is believed
 FAVOUR = 1.0  # nats, for a function that stays, and for the first kernel
 
 
 class ModelBank:
     """B learners with Q models each: all drifts eps, noise ratios lambda and kernels.
 
-    Rewards are counted from the first one. Model q holds the function for s g_t + noise of
+    Rewards are counted from the first, at first. Model q holds the function for s g_t + noise of
     variance lambda s^2, where g_t drifts by eps as in `DriftMemory` and s^2 is unknown: with the
     surprise nu_t = y_t - mean and its variance s^2 v_t, the predictive density of y_t is
     Student's, its scale learned from the past nu^2 / v, which fade by `rates.scale` a step. Its
@@ -49,19 +48,18 @@ class ModelBank:
 
     A model that lags by more than `margin` in `recent`, and is older than `youth` steps, begins
     anew, `handicap` behind the best there and with the best `lasting`: it then stands for a
-    function that has just changed altogether. If the median of the last `youth` rewards is
-    further than `far` s from where it counted rewards from, it counts them from there.
+    function that has just changed altogether. If the (upper) median of the last `youth` rewards
+    is further than `far` s from where it counted rewards from, it counts them from there.
 
     The function's own scale s, which a confidence bound needs, is learned apart: the mean of
     nu^2 / v, weighted by how much of the variance at the play was still unknown. Repeated plays
     of one arm say much about the noise and nothing about the other arms. It fades with what is
-    learned: by `rates.signal` for a play of an arm never seen, and by `rates.idle` at least. A
-    model that begins anew carries a share `rates.carried` of it on.
+    learned: by `rates.signal` for a play of an arm never seen. A model that begins anew carries a
+    share `rates.carried` of it on.
 
-    Odd rewards are cut: a surprise counts as `most` of its standard deviations at most. Among the
-    first `youth` rewards, before which no scale is known, one that lies apart from all others
-    by more than `ODD` times their range is moved to one such range from them, and all are
-    taken in again.
+    Odd rewards are cut. After the first `youth` rewards a surprise counts as `most` of its
+    standard deviations at most. Those first ones are looked at together, since a scale learned
+    from so few may itself be odd: see `without_odd`. If one is moved, all are taken in again.
 
     Args:
         places: The arms.
@@ -126,7 +124,7 @@ class ModelBank:
     def _look_back(self, learners: NDArray[np.int64]) -> None:
         """Let those of the learners to whom an odd reward was paid take in all of theirs again."""
         rewards, again = self._kept.latest.copy(), np.zeros(len(self._rows), bool)
-        rewards[learners] = -without_peak(-without_peak(rewards[learners]))
+        rewards[learners] = without_odd(rewards[learners])
         again[learners] = (rewards != self._kept.latest)[learners].any(axis=1)
         if again.any():
             self.restart(again)
@@ -171,12 +169,14 @@ class ModelBank:
         return mean, variance
 
 
-def without_peak(rewards: Array) -> Array:
-    """Move the largest of `(k, n)` rewards closer where it lies far above the others."""
-    order = np.sort(rewards, axis=1)
-    least, second, most = order[:, 0], order[:, -2], order[:, -1]
-    with np.errstate(over="ignore"):
-        spread = second - least
-        odd = (spread > 0) & (most - second > ODD * spread)
-        limit = np.where(odd, second + spread, most)
-    return np.minimum(rewards, limit[:, None])
+def without_odd(rewards: Array) -> Array:
+    """Move those of `(k, n)` rewards that lie far from the rest to one range of the rest from it.
+
+    The rest are the n - 2 that lie closest together, and far is more than `ODD` times their range.
+    """
+    order, rows = np.sort(rewards, axis=1), np.arange(len(rewards))
+    closest = (order[:, -3:] - order[:, :3]).argmin(axis=1)
+    low, high = order[rows, closest, None], order[rows, closest - 3, None]
+    reach = high - low
+    far = (reach > 0) & ((rewards > high + ODD * reach) | (rewards < low - ODD * reach))
+    return np.where(far, np.clip(rewards, low - reach, high + reach), rewards)

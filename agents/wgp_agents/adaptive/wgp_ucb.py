@@ -24,7 +24,7 @@ FASTEST = 0.3  # no drift is faster
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
 FACTORS = (1.0, 0.5)
 LOW, HIGH = 1e-9, 1e9  # beyond, rounding is all that is left
-STILL = 1.5  # (log(1 / eps))^{1/2} of a function that stays
+STILL = 2.0  # (log(1 / eps))^{1/2} of a function that stays
 
 
 class Belief(NamedTuple):
@@ -52,7 +52,7 @@ class AdaptiveWGPUCB(Agent):
     The models are all triples of a drift eps, a noise ratio lambda and a lengthscale: see
     `ModelBank`. The one chosen plays argmax of mean + kappa s std, with
     kappa = width (log(1 / eps))^{1/2}, in the manner of the constant widths for drifting
-    functions, or 1.5 width where eps = 0. It knows the arms, the kernel and the horizon; no
+    functions, or 2 width where eps = 0. It knows the arms, the kernel and the horizon; no
     noise, norm, unit or zero of the rewards, and no rate of change. The same rewards in another
     unit give the same plays. On a box it plays the points of the problem's grid.
 

@@ -136,13 +136,16 @@ class BankModels(NamedTuple):
 
 
 class BankRates(NamedTuple):
-    """How fast a bank forgets what it knows of its models. See `ModelBank`."""
+    """How fast a bank forgets what it knows of its models, and what it does not believe.
+
+    See `ModelBank`. `youth`, in steps: models so young are not restarted, and a learner so young
+    cuts no surprise, but looks at its rewards again at the end; also the span of the median.
+    """
 
     recent: float
     lasting: float
     scale: float
     signal: float
-    idle: float
     weight: float
     margin: float
     handicap: float

@@ -248,8 +248,6 @@ def context_drift(
 def score_models(loss: Array, rates: BankRates, recent: Array, lasting: Array) -> None:
     """Add one step to the scores, relative to the model that foretold the reward best."""
     least = loss.min()
-    if not math.isfinite(loss.max() - least):  # a reward near the largest number tells nothing
-        return
     for q in range(len(loss)):
         recent[q] = rates.recent * recent[q] - (loss[q] - least)
         lasting[q] = rates.lasting * lasting[q] - (loss[q] - least)
@@ -258,8 +256,8 @@ def score_models(loss: Array, rates: BankRates, recent: Array, lasting: Array) -
 @compiled
 def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
     """Let learner i's models that lag begin anew, a little behind the best."""
-    recent, lasting, latest = state.recent[i], state.lasting[i], state.latest[i]
-    top = recent.max()
+    recent, lasting = state.recent[i], state.lasting[i]
+    top, median = recent.max(), np.sort(state.latest[i])[rates.youth // 2]
     for q in range(len(recent)):
         state.age[i, q] += 1
         if state.age[i, q] > rates.youth and recent[q] < top - rates.margin:
@@ -270,7 +268,6 @@ def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
             state.informed[i, q] *= rates.carried
             recent[q] = top - rates.handicap
             lasting[q] = lasting.max()
-            median = np.sort(latest)[len(latest) // 2]
             apart = median - state.zero[i, q]
             if apart * apart * state.informed[i, q] > rates.far**2 * state.signal[i, q]:
                 state.zero[i, q] = median
@@ -325,14 +322,15 @@ def bank_update(
             b, a = state.square[i, q], state.shape[i]
             if scored and seen >= rates.youth:
                 most = rates.most * math.sqrt(b / a * total)
-                nu = min(max(nu, -most), most)
+                if abs(nu) > most > 0.0:
+                    nu = math.copysign(most, nu)
             z = nu * (nu / total)
             if scored:
                 loss[q] = 0.5 * math.log(b * total) + (a + 0.5) * math.log1p(z / (2.0 * b))
             if tells:
                 state.square[i, q] = rates.scale * b + 0.5 * z
                 share = (s + rest) / prior if prior > 0.0 else 0.0
-                keep = min(1.0 - (1.0 - rates.signal) * share, rates.idle)
+                keep = 1.0 - (1.0 - rates.signal) * share
                 state.informed[i, q] = keep * state.informed[i, q] + share
                 state.signal[i, q] = keep * state.signal[i, q] + share * z
             kalman_step(f, s, nu, noise, models.drift[q], u[:m], P, w)

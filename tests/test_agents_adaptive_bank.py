@@ -12,11 +12,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from wgp_agents.adaptive import bank as banks
 from wgp_agents.adaptive.bank import ODD, RATES, ModelBank
-from wgp_agents.adaptive.places import LEVEL, FixedPlaces, kernels_of
+from wgp_agents.adaptive.places import LEVEL, FixedPlaces, ShownPlaces, kernels_of
 from wgp_agents.adaptive.wgp_ucb import STILL, AdaptiveWGPUCB
 from wgp_agents.tv_gp_ucb import TVGPUCB
-from wgp_gym.kernels import Empirical, Kernel, Matern
+from wgp_gym.kernels import Empirical, Kernel, Linear, Matern
 from wgp_gym.problem import BanditProblem
 
 Floats = NDArray[np.float64]
@@ -233,8 +234,8 @@ def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.Monke
     bank.restart(np.ones(3, bool))
     dense = [DenseBank(kernels, LINE, tables if most < 12 else None) for _ in range(3)]
     rng, seen = np.random.default_rng(3), set()
-    for t in range(100):  # the second is at rest now and then, and begins with a constant
-        arms, active = rng.integers(12, size=3), np.array([True, t % 9 > 0, True])
+    for t in range(100):  # two are at rest now and then; the second begins with a constant
+        arms, active = rng.integers(12, size=3), np.array([True, t % 9 > 0, t % 7 != 4])
         plain = jumps(arms[1], t) if t > 8 else 40.0
         paid = np.array([jumps(arms[0], t), -3e-3 * plain, odd(arms[2], t)])
         bank.update(arms, paid, active)
@@ -323,3 +324,48 @@ def test_a_single_model_is_the_drifting_model_of_tv_gp_ucb(eps: float) -> None:
     assert lone.posterior().std == pytest.approx(scale * std, abs=1e-7)
     assert lone.belief().drift == eps
     assert lone.belief().memory == (min(60, 2 / eps) if eps else 60)
+
+
+NEAR = [0.0, 0.1, 0.3, 0.4, 0.6, 0.8, 0.9, 1.0]  # 20 ranges end at 21 and -20
+
+
+@pytest.mark.parametrize(
+    ("rest", "moved"),
+    [
+        ([20.9, -19.9], [20.9, -19.9]),
+        ([21.1, -19.9], [2.0, -19.9]),
+        ([20.9, -20.1], [20.9, -1.0]),
+        ([1e4, -1e100], [2.0, -1.0]),
+        ([50.0, 51.0], [2.0, 2.0]),
+        ([-50.0, -1e140], [-1.0, -1.0]),
+    ],
+)
+def test_a_reward_of_the_first_ten_that_is_far_from_most_is_moved(
+    rest: list[float], moved: list[float]
+) -> None:
+    rewards = np.array([[*rest, *NEAR], [*NEAR, *rest]])
+    assert banks.without_odd(rewards).tolist() == [[*moved, *NEAR], [*NEAR, *moved]]
+
+
+@pytest.mark.parametrize("ones", [0, 1, 2])
+def test_a_few_ones_among_noughts_are_believed(ones: int) -> None:
+    rewards = np.array([[1.0] * ones + [0.0] * (10 - ones)])
+    assert np.array_equal(banks.without_odd(rewards), rewards)
+
+
+def test_arms_that_are_shown_are_taken_in_again_at_the_places_of_then() -> None:
+    # told the rewards as they are moved to, a bank holds the same without looking back
+    rng = np.random.default_rng(1)
+    points = rng.random((30, 2, 3))
+    paid = points.sum(axis=2) + 0.1 * rng.normal(size=(30, 2))
+    paid[3, 1] -= 1e4
+    moved = paid.copy()
+    moved[:10] = banks.without_odd(paid[:10].T).T
+    assert (moved != paid).sum() == 1
+    both = [ModelBank(ShownPlaces(Linear(), points[0], 2), 2, (0.0, 0.02), (0.1,)) for _ in "ab"]
+    for bank, rewards in zip(both, (paid, moved), strict=True):
+        bank.restart(np.ones(2, bool))
+        for place, reward in zip(points, rewards, strict=True):
+            bank.update(place, reward, np.ones(2, bool))
+    for one, other in zip(both[0]._kept, both[1]._kept, strict=True):
+        assert np.array_equal(one, other)

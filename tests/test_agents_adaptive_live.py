@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wgp_agents.adaptive.wgp_ucb import AdaptiveWGPUCB
-from wgp_gym.kernels import SquaredExponential
+from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
 Floats = NDArray[np.float64]
@@ -62,6 +62,21 @@ def test_an_arm_that_pays_more_after_1000_equal_rewards_is_found() -> None:
     assert (plays[1060:] == 13).mean() > 0.98
 
 
+def test_a_scale_that_has_faded_to_nought_cuts_nothing() -> None:
+    # one reward whose square is hardly a number, then nothing, then rewards of 0, 1 and 2
+    rng = np.random.default_rng(0)
+    arms = np.linspace(0.0, 1.0, 3)[:, None]
+    agent = AdaptiveWGPUCB(BanditProblem(Empirical(np.eye(3)), arms, 500, np.full(BATCH, 0.1)))
+
+    def _paid(arms: NDArray[Any], t: int) -> Floats:
+        early: Floats = np.full(BATCH, 1e-161 * (t == 5))
+        return early if t < 100 else arms + 0.1 * rng.normal(size=BATCH)
+
+    live(agent, _paid, 250)
+    assert (agent.belief().scale > 0.1).all()
+    assert (agent.posterior().mean.max(axis=1) > 0.8).all()
+
+
 EXTREMES: dict[str, Callable[[Any, int], float]] = {
     "1e30": lambda arm, t: 1e30 * math.sin(arm + t // 50),
     "1e300": lambda arm, t: 1e300 * math.sin(arm + t),
@@ -98,8 +113,8 @@ def test_heavy_tails(df: int, scale: float, least: float) -> None:
     assert GOOD[plays[400:]].mean() > least
 
 
-def away(size: float, step: int) -> Callable[[int], float]:
-    return lambda t: size * (t == step)
+def away(size: float, *steps: int) -> Callable[[int], float]:
+    return lambda t: size * (t in steps)
 
 
 ODD = {  # what is added to the reward of a step, and the least share of good plays afterwards
@@ -111,6 +126,7 @@ ODD = {  # what is added to the reward of a step, and the least share of good pl
     "second": (away(100.0, 1), 0.98),
     "tenth": (away(-1e4, 9), 0.98),
     "eleventh": (away(1e4, 10), 0.98),
+    "two": (away(100.0, 2, 5), 0.98),
     "first, high": (away(100.0, 0), 0.93),  # 0.98
     "a shift": (lambda t: 100.0 * (t >= 150), 0.6),  # 0.86: some do not look around again
     "a shift down": (lambda t: -100.0 * (t >= 150), 0.8),  # 0.94

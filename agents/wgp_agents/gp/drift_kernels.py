@@ -248,6 +248,8 @@ def context_drift(
 def score_models(loss: Array, rates: BankRates, recent: Array, lasting: Array) -> None:
     """Add one step to the scores, relative to the model that foretold the reward best."""
     least = loss.min()
+    if not math.isfinite(loss.max() - least):  # a first reward after nothing but noughts
+        return
     for q in range(len(loss)):
         recent[q] = rates.recent * recent[q] - (loss[q] - least)
         lasting[q] = rates.lasting * lasting[q] - (loss[q] - least)

@@ -29,7 +29,7 @@ RATES = BankRates(
     most=10.0,
     youth=10,
 )
-ODD = 20.0  # ranges of most of the first rewards: further from these no reward is believed
+ODD = 20.0  # times the range of the others: none of the first rewards is believed further away
 FAVOUR = 1.0  # nats, for a function that stays, and for the first kernel
 
 

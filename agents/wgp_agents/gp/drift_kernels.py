@@ -259,7 +259,7 @@ def score_models(loss: Array, rates: BankRates, recent: Array, lasting: Array) -
 def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
     """Let learner i's models that lag begin anew, a little behind the best."""
     recent, lasting = state.recent[i], state.lasting[i]
-    top, median = recent.max(), np.sort(state.latest[i])[rates.youth // 2]
+    top = recent.max()
     for q in range(len(recent)):
         state.age[i, q] += 1
         if state.age[i, q] > rates.youth and recent[q] < top - rates.margin:
@@ -270,6 +270,7 @@ def restart_stragglers(i: int, rates: BankRates, state: BankArrays) -> None:
             state.informed[i, q] *= rates.carried
             recent[q] = top - rates.handicap
             lasting[q] = lasting.max()
+            median = np.sort(state.latest[i])[rates.youth // 2]
             apart = median - state.zero[i, q]
             if apart * apart * state.informed[i, q] > rates.far**2 * state.signal[i, q]:
                 state.zero[i, q] = median

@@ -180,7 +180,7 @@ class DenseBank:
         lasting = max(model.lasting for model in self.models)
         for model in self.models:
             if model.age > RATES.youth and model.recent < recent - RATES.margin:
-                self.moves += model.begin_anew(statistics.median_high(self.rewards[-10:]))
+                self.moves += model.begin_anew(statistics.median_high(self.rewards[-RATES.youth :]))
                 model.recent, model.lasting = recent - RATES.handicap, lasting
                 self.restarts += 1
 

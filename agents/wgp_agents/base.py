@@ -220,7 +220,7 @@ class Agent(ABC):
 
 
 def usable(rewards: Array) -> Array:
-    """Return the rewards, as far as their squares are numbers.
+    """Return the rewards, none beyond `LARGEST`.
 
     Raises:
         ValueError: If one is not finite.

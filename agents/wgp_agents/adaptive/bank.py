@@ -119,13 +119,15 @@ class ModelBank:
         if early.size:
             at = seen[early] - 1, early
             self._early_features[at], self._early_left[at] = features[early], left[early]
-            self._look_back(early[seen[early] == youth])
+            grown = early[seen[early] == youth]
+            if grown.size:
+                self._look_back(grown)
 
     def _look_back(self, learners: NDArray[np.int64]) -> None:
         """Let those of the learners to whom an odd reward was paid take in all of theirs again."""
-        rewards, again = self._kept.latest.copy(), np.zeros(len(self._rows), bool)
+        rewards = self._kept.latest.copy()
         rewards[learners] = without_odd(rewards[learners])
-        again[learners] = (rewards != self._kept.latest)[learners].any(axis=1)
+        again = (rewards != self._kept.latest).any(axis=1)
         if again.any():
             self.restart(again)
             for features, left, paid in zip(

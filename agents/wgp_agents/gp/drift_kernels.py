@@ -175,7 +175,7 @@ def drift_update(
             spreads[j], surprises[j] = s, nu
             state.gains[i, j] += 0.5 * math.log1p(s / v)
             loss = 0.5 * (math.log(s + v) + nu * (nu / (s + v)))
-            if math.isfinite(loss):  # a reward near the largest number tells filters nothing apart
+            if math.isfinite(loss):  # a square too large for a number tells nothing apart
                 state.score[i, j] -= loss
             kalman_step(f, s, nu, v, state.eps[i, j], u, P, w)
         before = state.chosen[i]

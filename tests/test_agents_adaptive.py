@@ -138,9 +138,9 @@ def test_defaults() -> None:
     assert drift_grid(20_000) == pytest.approx((0.0, 1e-4, 5e-4, 2.5e-3, 0.0125, 0.0625))
     assert drift_grid(1) == drift_grid(6) == (0.0,)
     models = AdaptiveWGPUCB(PROBLEM)._bank.models
-    assert len(models.drift) == 4 * 4 * 2
-    assert set(models.noise) == {1e-3, 1e-2, 0.1, 1.0}
-    assert models.table.tolist() == [0] * 16 + [1] * 16
+    assert len(models.drift) == 4 * 7 * 2
+    assert set(models.noise) == {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0}
+    assert models.table.tolist() == [0] * 28 + [1] * 28
     ahead = 1.0 * (models.drift == 0) + 1.0 * (models.table == 0)
     assert np.array_equal(models.prior, ahead)
 
@@ -160,7 +160,7 @@ def test_a_kernel_of_a_lengthscale_has_a_table_for_each_factor(kernel: Any) -> N
 def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
     agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 500, 0.1))
     assert len(agent._places.rank) == len(agent._places.tables) == 1
-    assert len(agent._bank.models.drift) == 4 * 4
+    assert len(agent._bank.models.drift) == 4 * 7
     agent.reset(0)
     agent.observe(3, 1.0)
     assert agent.belief().lengthscale == 1.0

@@ -63,16 +63,16 @@ def test_an_arm_that_pays_more_after_1000_equal_rewards_is_found() -> None:
 
 
 def test_a_scale_that_has_faded_to_nought_cuts_nothing() -> None:
-    # one reward whose square is hardly a number, then nothing, then rewards of 0, 1 and 2
+    # one reward whose square is hardly a number, nothing for long, then rewards of 0, 1 and 2
     rng = np.random.default_rng(0)
     arms = np.linspace(0.0, 1.0, 3)[:, None]
     agent = AdaptiveWGPUCB(BanditProblem(Empirical(np.eye(3)), arms, 500, np.full(BATCH, 0.1)))
 
     def _paid(arms: NDArray[Any], t: int) -> Floats:
-        early: Floats = np.full(BATCH, 1e-161 * (t == 5))
-        return early if t < 100 else arms + 0.1 * rng.normal(size=BATCH)
+        early: Floats = np.full(BATCH, 3e-150 * (t == 5))
+        return early if t < 1000 else arms + 0.1 * rng.normal(size=BATCH)
 
-    live(agent, _paid, 250)
+    live(agent, _paid, 1150)
     assert (agent.belief().scale > 0.1).all()
     assert (agent.posterior().mean.max(axis=1) > 0.8).all()
 

@@ -21,7 +21,7 @@ from wgp_gym.validation import as_floats, check_float, reject
 __all__ = ["AdaptiveWGPUCB", "Belief"]
 
 FASTEST = 0.3  # no drift is faster
-NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
+NOISE_RATIOS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 FACTORS = (1.0, 0.5)
 LOW, HIGH = 1e-9, 1e9  # beyond, rounding is all that is left
 STILL = 2.0  # (log(1 / eps))^{1/2} of a function that stays

@@ -28,6 +28,7 @@ __all__ = ["bank_posteriors", "bank_update", "context_drift", "drift_deviations"
 
 ARM_BLOCK = 128  # arms tabulated together: with few features they fit the first-level cache
 REFRESH = 64  # steps after which the means and variances of all arms are computed anew
+NO_SQUARE = 1e-300  # a sum of squares below is none: the least numbers would never fade
 LOST_PIVOT = 1e-14  # a pivot below so much of its variance is rounding: the direction is known
 
 
@@ -325,13 +326,14 @@ def bank_update(
             b, a = state.square[i, q], state.shape[i]
             if scored and seen >= rates.youth:
                 most = rates.most * math.sqrt(b / a * total)
-                if abs(nu) > most > 0.0:
+                if abs(nu) > most:
                     nu = math.copysign(most, nu)
             z = nu * (nu / total)
             if scored:
                 loss[q] = 0.5 * math.log(b * total) + (a + 0.5) * math.log1p(z / (2.0 * b))
             if tells:
-                state.square[i, q] = rates.scale * b + 0.5 * z
+                square = rates.scale * b + 0.5 * z
+                state.square[i, q] = square if square > NO_SQUARE else 0.0
                 share = (s + rest) / prior if prior > 0.0 else 0.0
                 keep = 1.0 - (1.0 - rates.signal) * share
                 state.informed[i, q] = keep * state.informed[i, q] + share

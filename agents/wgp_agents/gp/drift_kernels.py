@@ -28,7 +28,7 @@ __all__ = ["bank_posteriors", "bank_update", "context_drift", "drift_deviations"
 
 ARM_BLOCK = 128  # arms tabulated together: with few features they fit the first-level cache
 REFRESH = 64  # steps after which the means and variances of all arms are computed anew
-NO_SQUARE = 1e-300  # a sum of squares below is none: the least numbers would never fade
+TINY = 2.3e-308  # below it numbers lose digits, and the least never fade
 LOST_PIVOT = 1e-14  # a pivot below so much of its variance is rounding: the direction is known
 
 
@@ -333,7 +333,7 @@ def bank_update(
                 loss[q] = 0.5 * math.log(b * total) + (a + 0.5) * math.log1p(z / (2.0 * b))
             if tells:
                 square = rates.scale * b + 0.5 * z
-                state.square[i, q] = square if square > NO_SQUARE else 0.0
+                state.square[i, q] = square if square > TINY else 0.0
                 share = (s + rest) / prior if prior > 0.0 else 0.0
                 keep = 1.0 - (1.0 - rates.signal) * share
                 state.informed[i, q] = keep * state.informed[i, q] + share

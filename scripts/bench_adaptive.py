@@ -48,8 +48,8 @@ MEDIAN = "its median"
 BEST_FIXED = "best fixed discount"
 BEST_BOTH = "best fixed discount and width"
 BEST_CONSTANT = "best IGP-UCB"
-COUNTED = "the same, counted from the first reward"
-COUNTED_BOTH = "discount and width, counted so"
+COUNTED = "best fixed discount, counted from the first"
+COUNTED_BOTH = "best discount and width, counted so"
 ONE_STD = {"stock": "width 1.0", "parking": "width 1.0"}  # nearest to the functions' own scale
 ONE_STD_ELSE = "width 3.0"
 STILL = "stationary"  # tasks in which nothing drifts
@@ -185,7 +185,7 @@ def zero(folder: Path) -> None:
     results = load_results(folder)
     experiment = results.experiment
     fixed = [agent for agent in experiment.agents if agent.label.startswith(FIXED)]
-    shown = (ADAPTIVE, COUNTED, BEST_FIXED, COUNTED_BOTH, BEST_BOTH)
+    shown = (ADAPTIVE, COUNTED, COUNTED_BOTH, BEST_FIXED, BEST_BOTH)
     print("| |", " | ".join(shown), "|\n|---|" + "---:|" * len(shown))
     for task in experiment.tasks:
         counted = {}

@@ -38,7 +38,12 @@ from wgp_agents.benchmark.experiment import Unit
 from wgp_agents.benchmark.play import prepare, seeds_of
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.benchmark.statistics import adaptation_times, mean_interval, paired_comparisons
+from wgp_agents.benchmark.statistics import (
+    adaptation_times,
+    estimate,
+    mean_interval,
+    paired_comparisons,
+)
 from wgp_gym.kernels import Array
 
 ABRUPT = "WGPBandit-Abrupt-v0"
@@ -142,9 +147,11 @@ def column(regrets: dict[str, Array]) -> dict[str, str]:
     better = {d.second: d.better for d in paired_comparisons(regrets, pairs=pairs)}
     marks = {ADAPTIVE: "", None: " ="}
     cells = {k: f"{v.mean():.0f}{marks.get(better.get(k), ' <')}" for k, v in regrets.items()}
-    own = regrets[ADAPTIVE]
-    error = own.std(ddof=1) / np.sqrt(len(own))
-    first = {ADAPTIVE: f"**{own.mean():.0f}** ({error:.2g})", MEDIAN: f"{np.median(own):.0f}"}
+    own = estimate(regrets[ADAPTIVE])
+    first = {
+        ADAPTIVE: f"**{own.mean:.0f}** ({own.standard_error:.2g})",
+        MEDIAN: f"{np.median(regrets[ADAPTIVE]):.0f}",
+    }
     return first | {k: v for k, v in cells.items() if k != ADAPTIVE}
 
 
@@ -180,6 +187,12 @@ def draw(regrets: dict[str, dict[str, Array]], out: Path) -> None:
     figure.savefig(out, dpi=90)
 
 
+def counted_from_first(unit: Unit) -> NDArray[Any]:
+    """Return the final regrets `(runs,)` of a unit played with rewards counted from the first."""
+    env, agent = prepare(unit, len(unit.runs))
+    return rollout(agent, FromFirst(env), *seeds_of(unit))["cumulative_regret"][:, -1]
+
+
 def zero(folder: Path) -> None:
     """Print what the fixed discounts earn where nobody tells them the zero of the rewards."""
     results = load_results(folder)
@@ -190,10 +203,8 @@ def zero(folder: Path) -> None:
     for task in experiment.tasks:
         counted = {}
         for spec in tqdm(fixed, desc=task.name, leave=False):
-            unit = Unit(task, spec, range(experiment.seeds), experiment.root_seed)
-            env, agent = prepare(unit, experiment.seeds)
-            episode = rollout(agent, FromFirst(env), *seeds_of(unit))
-            counted[spec.label] = episode["cumulative_regret"][:, -1]
+            parts = [counted_from_first(unit) for unit in experiment.cell(task, spec)]
+            counted[spec.label] = np.concatenate(parts)
         told = hindsight(results, task.name)
         own = {k: v for k, v in counted.items() if k.endswith(own_width(task.name))}
         found = {k: told[k] for k in (ADAPTIVE, BEST_FIXED, BEST_BOTH)}

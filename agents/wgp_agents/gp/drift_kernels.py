@@ -28,7 +28,7 @@ __all__ = ["bank_posteriors", "bank_update", "context_drift", "drift_deviations"
 
 ARM_BLOCK = 128  # arms tabulated together: with few features they fit the first-level cache
 REFRESH = 64  # steps after which the means and variances of all arms are computed anew
-TINY = 2.3e-308  # below it numbers lose digits, and the least never fade
+TINY = float(np.finfo(float).tiny)  # below it numbers lose digits, and the least never fade
 LOST_PIVOT = 1e-14  # a pivot below so much of its variance is rounding: the direction is known
 
 

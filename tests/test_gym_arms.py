@@ -181,7 +181,7 @@ def test_a_mean_may_reach_0_and_go_no_further(make_env: Make) -> None:
             r"'means' .* 2 to 1000 in each\. Got",
         ),
         ("jumps", {"means": [[0.5] * 1001], "change_points": []}, "'means' .* 2 to 1000 in each"),
-        ("waves", {"phases": [0]}, r"'phases' .* numbers, 2 to 1000 of them\. Got \[0\]"),
+        ("waves", {"phases": [0]}, r"'phases' .* numbers in .*, 2 to 1000 of them\. Got \[0\]"),
         ("waves", {"phases": [0.0] * 1001}, "'phases' .* 2 to 1000 of them"),
         ("jumps", {"cycles": 1.5}, "'cycles' .* None for the path 'jumps'"),
         ("jumps", {"amplitude": 0.5}, "'amplitude' .* None for the path 'jumps'"),
@@ -203,7 +203,7 @@ def test_a_mean_may_reach_0_and_go_no_further(make_env: Make) -> None:
         ("waves", {"phases": [[0.0, 1.0]]}, "'phases' .* a list of finite numbers"),
         ("waves", {"phases": [0.0, float("inf")]}, "'phases' .* a list of finite numbers"),
         ("waves", {"phases": [0.0, 1.0], "num_arms": 3}, "'num_arms' .* 2, as many as phases"),
-        ("waves", {"cycles": 0}, r"'cycles' .* a float in \(0"),
+        ("waves", {"cycles": 0}, r"'cycles' .* a float in \[1e-06"),
         ("waves", {"amplitude": 0.6}, r"'amplitude' .* a float in \[0, 0.5\]"),
         ("waves", {"horizon": 0}, "'horizon' .* an int of at least 1"),
         ("waves", {"reward": "beta"}, "'reward' .* one of 'gaussian', 'bernoulli'"),
@@ -213,3 +213,31 @@ def test_a_mean_may_reach_0_and_go_no_further(make_env: Make) -> None:
 def test_refused(path: str, given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match):
         ArmsTask(path, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        (ABRUPT, {"means": [[0.5, 0.5 + 1e-6]], "change_points": []}),
+        (ABRUPT, {"means": [[0.1, 0.9], [0.5, 0.6]], "change_points": [3], "norm_bound": 1e-43}),
+        (DRIFT, {"amplitude": 1e-5}),
+    ],
+)
+def test_means_that_rounding_would_make_alike(
+    make_env: Make, name: str, given: dict[str, Any]
+) -> None:
+    """Where rewards are 0 or 1 there is nothing to round."""
+    make_env(name, **given).reset(seed=0)
+    env = make_env(name, **given, reward="gaussian")
+    with pytest.raises(
+        ValueError, match=r"ArmsTask must differ .* single .* Set the means further"
+    ):
+        env.reset(seed=0)
+
+
+def test_means_that_rounding_leaves(make_env: Make) -> None:
+    for means in ([[0.5, 0.5001]], [[0.5, 0.5]], [[0.0, 0.0]]):
+        env = make_env(ABRUPT, means=means, change_points=[], reward="gaussian", noise_std=0.0)
+        for arm in range(2):
+            env.reset(seed=0)
+            assert abs(env.step(arm)[1] - means[0][arm]) <= 1e-7

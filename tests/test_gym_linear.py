@@ -227,10 +227,10 @@ def test_rewards_of_the_logistic_link(make_env: Make) -> None:
     [
         ("walk", {}, "'path' parameter of LinearTask must be one of 'jumps', 'rotation'"),
         ("jumps", {"link": "probit"}, "'link' .* one of 'identity', 'logistic'"),
-        ("jumps", {"dim": 1}, "'dim' .* an int of at least 2"),
+        ("jumps", {"dim": 1}, r"'dim' .* an int in \[2, 1000\]"),
         ("jumps", {"num_arms": 1}, "'num_arms' .* an int of at least 2"),
         ("jumps", {"num_arms": 10**9}, "'num_arms' .* num_arms x dim is at most 50,000,000. Got 1"),
-        ("jumps", {"dim": 10**9}, "'dim' .* num_arms x dim is at most"),
+        ("jumps", {"dim": 1000, "num_arms": 50_001}, "'num_arms' .* num_arms x dim is at most"),
         (
             "jumps",
             {"contextual": True, "num_arms": 10**4},

@@ -1,6 +1,7 @@
 """What pictures show of arms: each where it stands, and past plays only where they have a place."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,3 +139,13 @@ def test_a_box_names_its_axis(make_env: Make) -> None:
         env = make_env("WGPBandit-Stationary-v0", render_mode="ansi", **parameters)
         env.reset(seed=0)
         assert axes_of(env).get_xlabel() == name
+
+
+def test_names_of_arms_are_no_formulas(make_env: Make, tmp_path: Path) -> None:
+    rows = ["t,$\\frac$,B$,C", *(f"{t},{t},{2 * t},{-t}" for t in range(5))]
+    (tmp_path / "table.csv").write_text("\n".join(rows))
+    table = {"table": tmp_path / "table.csv", "render_mode": "rgb_array"}
+    env = make_env("WGPBandit-Table-v0", **table)
+    env.reset(seed=0)
+    env.step(0)
+    assert np.asarray(env.render()).std() > 0

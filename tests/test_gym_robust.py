@@ -394,14 +394,6 @@ def test_a_point_is_no_text_and_no_bool() -> None:
             env.step(wrong)
 
 
-def test_episodes_in_lockstep_are_reset_together() -> None:
-    mode = "vector_entry_point"
-    env: Any = gymnasium.make_vec("WGPBandit-Abrupt-v0", 2, vectorization_mode=mode, horizon=5)
-    env.reset(seed=0, options={"reset_mask": np.array([True, True])})
-    with pytest.raises(ValueError, match=r"'reset_mask' .* must be True for all sub-environments"):
-        env.reset(options={"reset_mask": np.array([True, False])})
-
-
 @pytest.mark.parametrize("name", ["norm_bound", "noise_std", "variation_budget"])
 def test_rewards_stay_within_single_precision(name: str) -> None:
     largest: dict[str, Any] = {name: 1e30}

@@ -1,6 +1,7 @@
 """Tasks on tables: rewards, kernels and norms against numpy on the raw numbers."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,9 +199,9 @@ def test_nugget(tmp_path: Path, make_env: Make) -> None:
         (STOCK, {"reward": "returns"}, "did you mean 'return'"),
         (TABLE, {"reward": "price"}, "'reward' .* one of 'value', 'complement'"),
         (TABLE, {"kernel": "rbf"}, "'kernel' .* one of 'empirical', 'se', 'matern', 'linear'"),
-        (TABLE, {"kernel": "se", "lengthscale": 0}, r"'lengthscale' .* float in \(0, inf\)"),
+        (TABLE, {"kernel": "se", "lengthscale": 0}, r"'lengthscale' .* float in \[1e-09, 1e\+09\]"),
         (TABLE, {"kernel": "matern", "nu": 2}, "'nu' .* 0.5, 1.5 or 2.5. Got 2 instead"),
-        (TABLE, {"nugget": -0.1}, r"'nugget' .* float in \[0, inf\). Got -0.1 instead"),
+        (TABLE, {"nugget": -0.1}, r"'nugget' .* float in \[0, 1e\+06\]. Got -0.1 instead"),
         (STOCK, {"noise_std": -1}, r"'noise_std' .* of TableTask must be a float in \[0, 1e\+30\]"),
         (STOCK, {"kernel_days": 2}, r"'kernel_days' .* int in \[3, 823\]. Got 2"),
         (STOCK, {"kernel_days": 824}, r"'kernel_days' .* int in \[3, 823\]. Got 824"),
@@ -234,3 +235,70 @@ def test_the_papers_own_prices(make_env: Make) -> None:
     np.testing.assert_allclose(f, (prices - prices.mean(0)) / prices.std(0), atol=1e-11)
     np.testing.assert_allclose(gram(env), np.corrcoef(prices.T), atol=1e-12)
     check_norms(env, f)
+
+
+def far_off(offset: float, step: float) -> Array:
+    """Return a table of 6 x 3 whose values are large beside what they differ by."""
+    return offset + step * np.array(
+        [[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0], [2, 0, 1]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("offset", "step"), [(1.5e9, 1.0), (-1.5e9, 3e4), (1e3, 0.01), (1.0, 1e-9)]
+)
+def test_rounding_takes_too_much(
+    tmp_path: Path, make_env: Make, offset: float, step: float
+) -> None:
+    """Rewards are rounded: three cells near 1.5e9 would all pay 1500000000.0."""
+    path = write(tmp_path / "t.csv", far_off(offset, step))
+    low = re.escape(repr(offset))
+    with pytest.raises(ValueError, match=f"TableTask .* row 1, from {low} .*Subtract a constant"):
+        make_env(TABLE, table=path, noise_std=0.0)
+    near = write(tmp_path / "near.csv", far_off(0, step))
+    np.testing.assert_allclose(truth(make_env(TABLE, table=near)), far_off(0, step))
+
+
+@pytest.mark.parametrize(("offset", "step"), [(1.5e9, 4e4), (1e3, 0.1), (0.0, 1e-29), (1.0, 1e-4)])
+def test_rounding_takes_at_most_a_thousandth(
+    tmp_path: Path, make_env: Make, offset: float, step: float
+) -> None:
+    path, f = write(tmp_path / "t.csv", far_off(offset, step)), far_off(offset, step)
+    env = make_env(TABLE, table=path, noise_std=0.0)
+    for arm in range(3):
+        env.reset(seed=0)
+        for row in f:
+            assert abs(env.step(arm)[1] - row[arm]) <= 1e-3 * 2 * step
+
+
+def test_rounding_of_one_row(tmp_path: Path, make_env: Make) -> None:
+    """Rows of equal arms lose nothing, and those that nearly meet nothing of weight."""
+    for row, fine in [
+        ([1.5e9] * 3, True),
+        ([7.0] * 3, True),
+        ([0.5, 0.50001, 0.5], True),
+        ([1.5e9, 1.5e9 + 1, 1.5e9 + 2], False),
+    ]:
+        values = far_off(0, 1.0)
+        values[3] = row
+        path = write(tmp_path / "t.csv", values)
+        if fine:
+            make_env(TABLE, table=path)
+            continue
+        with pytest.raises(ValueError, match=r"row 4, from .* rounded by up to 64"):
+            make_env(TABLE, table=path)
+        make_env(TABLE, table=path, horizon=3)  # the row is not played
+
+
+def test_rounding_of_what_is_rescaled(make_env: Make) -> None:
+    """All stocks begin at 100; a tiny budget leaves them there but for rounding."""
+    make_env(TABLE, table="dow29", variation_budget=0)
+    with pytest.raises(ValueError, match=r"row 2, .* ask for a larger variation_budget"):
+        make_env(TABLE, table="dow29", variation_budget=1e-6)
+
+
+def test_a_complement_that_rounding_takes(tmp_path: Path, make_env: Make) -> None:
+    path = write(tmp_path / "t.csv", far_off(0, 1e-20))
+    make_env(TABLE, table=path)
+    with pytest.raises(ValueError, match="Column 'S0' is constant over all rows, but for rounding"):
+        make_env(TABLE, table=path, reward="complement")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from wgp_gym.arrays import ReadOnlyArrays
 from wgp_gym.kernels import Array, Kernel
 
 __all__ = ["Extension", "FeatureMap", "Features", "exact_features"]
@@ -23,7 +24,7 @@ class FeatureMap(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class Features(ReadOnlyArrays):
     """A feature map on given points, whose first columns are a coarser map of their own.
 
     Attributes:
@@ -88,7 +89,10 @@ def exact_features(
         pivots.append(pivot)
         residuals.append(float(residual.max()))
     table = np.stack(columns, axis=1) if columns else np.zeros((len(points), 1))
-    return Features(table, np.array(residuals), prior, np.array(pivots or [0]))
+    found = (table, np.array(residuals), np.array(prior), np.array(pivots or [0]))
+    for array in found:
+        array.setflags(write=False)
+    return Features(*found)
 
 
 def columns_of(source: Kernel | FeatureMap, points: Array) -> tuple[Array, Callable[[int], Array]]:

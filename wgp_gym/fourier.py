@@ -16,8 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wgp_gym.kernels import Array, Kernel, Matern, ModifiedMatern, SquaredExponential
+from wgp_gym.arrays import ReadOnlyArrays, frozen
+from wgp_gym.kernels import (
+    Array,
+    Kernel,
+    Matern,
+    ModifiedMatern,
+    SquaredExponential,
+)
 from wgp_gym.quadrature import hermite_rule, matern_rule, share_pairs
+from wgp_gym.sizes import MAX_NUMBERS
 from wgp_gym.validation import as_floats, check_float, check_int, reject
 
 __all__ = [
@@ -31,22 +39,25 @@ __all__ = [
 
 MAX_DEGREE = 200  # the errors are at rounding level long before, for lengths worth learning
 MAX_NODES = 100_000
+MAX_DIM = 1000
+LARGEST = 1e30  # of frequencies and weights: their products with points, and sums, are finite
 SMALLEST_WEIGHT = 1e-14
 BLOCK_NUMBERS = 2**22  # 32 MB of features at a time
 
 
 @dataclass(frozen=True, eq=False)
-class FourierFeatures:
+class FourierFeatures(ReadOnlyArrays):
     """The features sqrt(w_i) cos(omega_i^T x) and sqrt(w_i) sin(omega_i^T x), [Deng22] Section 5.
 
-    For every x, phi(x)^T phi(x) is the sum of the weights. The frequency 0 has no sine.
+    For every x, phi(x)^T phi(x) is the sum of the weights. The frequency 0 has no sine. The
+    arrays are copied, and cannot be written to.
 
     Args:
-        frequencies: omega_1, ..., omega_M, `(M, d)`.
-        weights: w_1, ..., w_M >= 0, `(M,)`.
+        frequencies: omega_1, ..., omega_M, `(M, d)`, in [-1e30, 1e30].
+        weights: w_1, ..., w_M, `(M,)`, in [0, 1e30].
 
     Raises:
-        ValueError: If the shapes do not fit together or a weight is negative.
+        ValueError: If the shapes do not fit together or a number is out of its range.
     """
 
     frequencies: Array
@@ -56,15 +67,16 @@ class FourierFeatures:
         owner = "FourierFeatures"
         frequencies = as_floats("frequencies", self.frequencies, owner, "of shape (M, d)")
         weights = as_floats("weights", self.weights, owner, "numbers of at least 0")
-        object.__setattr__(self, "frequencies", frequencies)  # frozen, so set through object
-        object.__setattr__(self, "weights", weights)
         if frequencies.ndim != 2:
             reject("frequencies", owner, "of shape (M, d)", frequencies.shape)
-        if not np.isfinite(frequencies).all():
-            reject("frequencies", owner, "finite", frequencies)
-        if self.weights.shape != self.frequencies.shape[:1] or not np.all(self.weights >= 0):
-            rule = f"{len(self.frequencies)} numbers of at least 0"
-            reject("weights", "FourierFeatures", rule, self.weights)
+        if not (np.abs(frequencies) <= LARGEST).all():
+            reject("frequencies", owner, f"finite, within {LARGEST:g}", frequencies)
+        fit = weights.shape == frequencies.shape[:1]
+        if not fit or not ((weights >= 0) & (weights <= LARGEST)).all():
+            rule = f"{len(frequencies)} numbers of at least 0, up to {LARGEST:g}"
+            reject("weights", owner, rule, weights)
+        object.__setattr__(self, "frequencies", frozen(frequencies))  # so set: it is frozen
+        object.__setattr__(self, "weights", frozen(weights))
 
     @property
     def num_features(self) -> int:
@@ -77,7 +89,8 @@ class FourierFeatures:
         Raises:
             ValueError: If the points have another dimension than the frequencies.
         """
-        X, dim = np.asarray(X, float), self.frequencies.shape[1]
+        dim = self.frequencies.shape[1]
+        X = as_floats("X", X, "FourierFeatures", f"of shape (..., n, {dim})")
         if X.ndim < 2 or X.shape[-1] != dim:
             reject("X", "FourierFeatures", f"of shape (..., n, {dim})", X.shape)
         # Axis by axis, not as a matrix product, whose rounding depends on the number of points.
@@ -122,8 +135,8 @@ def quadrature_features(kernel: Kernel, dim: int, degree: int) -> FourierFeature
         ValueError: If the kernel is another one or a number is out of its range.
     """
     owner = "quadrature_features"
-    check_int("dim", dim, owner, 1)
-    check_int("degree", degree, owner, 1, MAX_DEGREE)
+    dim = check_int("dim", dim, owner, 1, MAX_DIM)
+    degree = check_int("degree", degree, owner, 1, MAX_DEGREE)
     if dim * math.log(degree) > math.log(MAX_NODES) + 1e-9:  # the power itself may be huge
         reject("degree", owner, f"such that degree^dim <= {MAX_NODES:,}, dim being {dim}", degree)
     if isinstance(kernel, SquaredExponential):
@@ -151,8 +164,8 @@ def random_features(kernel: Kernel, dim: int, count: int, seed: int) -> FourierF
         ValueError: If the kernel is another one or a number is out of its range.
     """
     owner = "random_features"
-    check_int("dim", dim, owner, 1)
-    check_int("count", count, owner, 1)
+    dim = check_int("dim", dim, owner, 1, MAX_DIM)
+    count = check_int("count", count, owner, 1, MAX_NUMBERS // dim)
     if not isinstance(kernel, (SquaredExponential, Matern, ModifiedMatern)):
         rule = "SquaredExponential, Matern or ModifiedMatern"
         reject("kernel", owner, rule, type(kernel).__name__)
@@ -176,7 +189,8 @@ def sup_error(features: FourierFeatures, kernel: Kernel, points: Array) -> float
     Raises:
         ValueError: If the points are not of this kind.
     """
-    points, dim = np.asarray(points), features.frequencies.shape[1]
+    dim = features.frequencies.shape[1]
+    points = as_floats("points", points, "sup_error", f"of shape (n, {dim}) with n >= 1")
     if points.ndim != 2 or points.shape[1] != dim or not len(points):
         reject("points", "sup_error", f"of shape (n, {dim}) with n >= 1", points.shape)
     outside = points[~((points >= 0) & (points <= 1))]  # NaN is outside, too
@@ -201,11 +215,11 @@ def error_bound(degree: int, lengthscale: float, dim: int) -> float:
     exp(1 / (24 m)): at m = 1, l = 3, d = 1 the error is 0.0540 and eps_m 0.0534.
 
     Raises:
-        ValueError: If a parameter is not positive.
+        ValueError: If a parameter is out of its range.
     """
-    check_int("degree", degree, "error_bound", 1)
+    check_int("degree", degree, "error_bound", 1, MAX_NODES)
     check_float("lengthscale", lengthscale, "error_bound", 0, closed="neither")
-    check_int("dim", dim, "error_bound", 1)
+    check_int("dim", dim, "error_bound", 1, MAX_DIM)
     power = degree * (1 - math.log(4 * degree) - 2 * math.log(lengthscale))
     logarithm = math.log(dim) + (dim - 1.5) * math.log(2) + power
     return math.exp(logarithm) if logarithm < 709 else math.inf  # exp(709.8) overflows
@@ -225,7 +239,7 @@ def degree_for(horizon: int, gain: float) -> int:
     Raises:
         ValueError: If a number is out of its range.
     """
-    check_int("horizon", horizon, "degree_for", 1)
-    check_float("gain", gain, "degree_for", 0, closed="neither")
+    horizon = check_int("horizon", horizon, "degree_for", 1)
+    gain = check_float("gain", gain, "degree_for", 0, closed="neither")
     degree = (3 * math.log(horizon) + 1.5 * math.log(gain)) / (math.log(4) - 1)
     return min(max(math.ceil(degree), 1), MAX_DEGREE)

@@ -15,11 +15,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.validation import check_choice, check_float, reject
+from wgp_gym.arrays import ReadOnlyArrays, frozen
+from wgp_gym.validation import as_floats, check_choice, check_float, is_number, reject
 
 __all__ = [
     "CentredLinear",
@@ -30,10 +32,17 @@ __all__ = [
     "Matern",
     "ModifiedMatern",
     "SquaredExponential",
+    "check_lengthscale",
+    "check_smoothness",
     "make_kernel",
 ]
 
 Array = NDArray[np.float64]
+
+# Beyond, on [0, 1]^d, every kernel is 1 everywhere or at x = y alone, up to rounding.
+SHORTEST, LONGEST = 1e-9, 1e9
+SMOOTHNESSES = (0.5, 1.5, 2.5)
+OFF_PLACE = 0.01  # of the way to the next arm; observations show places in single precision
 
 
 class Kernel(ABC):
@@ -85,11 +94,35 @@ def matern_profile(distance: Array, lengthscale: float, nu: float) -> Array:
     return value
 
 
-def check_matern(owner: str, lengthscale: float, nu: float) -> None:
-    """Raise ValueError unless the lengthscale is positive and `nu` is 0.5, 1.5 or 2.5."""
-    check_float("lengthscale", lengthscale, owner, 0, closed="neither")
-    if nu not in (0.5, 1.5, 2.5):
-        reject("nu", owner, "0.5, 1.5 or 2.5", nu)
+def check_lengthscale(value: Any, owner: str) -> float:
+    """Return a kernel's length l as a float.
+
+    Raises:
+        ValueError: If it is no number in [1e-9, 1e9].
+    """
+    return check_float("lengthscale", value, owner, SHORTEST, LONGEST)
+
+
+def check_smoothness(value: Any, owner: str) -> float:
+    """Return a Matern kernel's nu as a float.
+
+    Raises:
+        ValueError: If it is not 0.5, 1.5 or 2.5.
+    """
+    if not is_number(value, int, float, np.integer, np.floating) or value not in SMOOTHNESSES:
+        reject("nu", owner, "0.5, 1.5 or 2.5", value)
+    return float(value)
+
+
+def set_lengthscale(kernel: SquaredExponential | Matern | ModifiedMatern) -> None:
+    """Check a kernel's lengthscale, and keep it as a float."""
+    value = check_lengthscale(kernel.lengthscale, type(kernel).__name__)
+    object.__setattr__(kernel, "lengthscale", value)  # frozen, so set through object
+
+
+def set_smoothness(kernel: Matern | ModifiedMatern) -> None:
+    """Check a kernel's smoothness, and keep it as a float."""
+    object.__setattr__(kernel, "nu", check_smoothness(kernel.nu, type(kernel).__name__))
 
 
 @dataclass(frozen=True)
@@ -97,16 +130,17 @@ class SquaredExponential(Kernel):
     """k(x, y) = exp(-||x - y||^2 / (2 l^2)), [Deng22] Section 2.
 
     Args:
-        lengthscale: The length l > 0 over which values stay correlated, in the unit of x.
+        lengthscale: The length l over which values stay correlated, in the unit of x, in
+            [1e-9, 1e9].
 
     Raises:
-        ValueError: If the lengthscale is not positive.
+        ValueError: If the lengthscale is out of its range.
     """
 
     lengthscale: float = 0.2
 
     def __post_init__(self) -> None:
-        check_float("lengthscale", self.lengthscale, "SquaredExponential", 0, closed="neither")
+        set_lengthscale(self)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
@@ -123,18 +157,19 @@ class Matern(Kernel):
     """The Matern kernel with half-integer smoothness, [RW06] Eq. (4.16)-(4.17).
 
     Args:
-        lengthscale: The length l > 0, in the unit of x.
+        lengthscale: The length l, in the unit of x, in [1e-9, 1e9].
         nu: The smoothness: 0.5, 1.5 or 2.5.
 
     Raises:
-        ValueError: If the lengthscale is not positive or `nu` is another number.
+        ValueError: If the lengthscale is out of its range or `nu` is another number.
     """
 
     lengthscale: float = 0.2
     nu: float = 2.5
 
     def __post_init__(self) -> None:
-        check_matern("Matern", self.lengthscale, self.nu)
+        set_lengthscale(self)
+        set_smoothness(self)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
@@ -153,18 +188,19 @@ class ModifiedMatern(Kernel):
     larger: a product, so that a quadrature of one axis serves all. In one dimension: `Matern`.
 
     Args:
-        lengthscale: The length l > 0, in the unit of x.
+        lengthscale: The length l, in the unit of x, in [1e-9, 1e9].
         nu: The smoothness along each axis: 0.5, 1.5 or 2.5.
 
     Raises:
-        ValueError: If the lengthscale is not positive or `nu` is another number.
+        ValueError: If the lengthscale is out of its range or `nu` is another number.
     """
 
     lengthscale: float = 0.2
     nu: float = 2.5
 
     def __post_init__(self) -> None:
-        check_matern("ModifiedMatern", self.lengthscale, self.nu)
+        set_lengthscale(self)
+        set_smoothness(self)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
@@ -227,7 +263,7 @@ class CentredLinear(FeatureKernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Empirical(Kernel):
+class Empirical(ReadOnlyArrays, Kernel):
     """A given covariance matrix of n arms that have no coordinates.
 
     Arm i stands at i / (n - 1), the place that an observation shows for it.
@@ -242,15 +278,15 @@ class Empirical(Kernel):
     matrix: Array
 
     def __post_init__(self) -> None:
-        K = self.matrix
-        if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.allclose(K, K.T, atol=1e-12):
-            reject("matrix", "Empirical", "a symmetric square matrix", K.shape)
+        K = as_floats("matrix", self.matrix, "Empirical", "a symmetric square matrix")
+        square = K.ndim == 2 and K.shape[0] == K.shape[1] > 0 and bool(np.isfinite(K).all())
+        if not square or not np.allclose(K, K.T, atol=1e-12):
+            reject("matrix", "Empirical", "a symmetric square matrix", K)
         if not 0 < K.diagonal().max() <= 1 + 1e-12:
             reject("matrix", "Empirical", "of diagonal at most 1", K.diagonal().max())
         if np.linalg.eigvalsh(K)[0] < -1e-10:
             reject("matrix", "Empirical", "positive semi-definite", np.linalg.eigvalsh(K)[0])
-        object.__setattr__(self, "matrix", K.copy())  # frozen, so set through object
-        self.matrix.setflags(write=False)
+        object.__setattr__(self, "matrix", frozen(K))  # frozen, so set through object
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Empirical) and np.array_equal(self.matrix, other.matrix)
@@ -259,8 +295,17 @@ class Empirical(Kernel):
         return hash((self.matrix + 0.0).tobytes())  # the sum makes one zero of -0.0 and 0.0
 
     def arms(self, X: Array) -> NDArray[np.intp]:
-        """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`."""
-        return np.rint(X[..., 0] * (len(self.matrix) - 1)).astype(np.intp)
+        """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`.
+
+        Raises:
+            ValueError: If there is a point where no arm stands.
+        """
+        place = np.asarray(X)[..., 0] * (len(self.matrix) - 1)
+        arm = np.rint(place)
+        there = (np.abs(place - arm) < OFF_PLACE) & (arm >= 0) & (arm < len(self.matrix))
+        if not there.all():
+            reject("X", "Empirical", "places i / (n - 1) of its arms", X)
+        return arm.astype(np.intp)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
@@ -276,7 +321,7 @@ def make_kernel(name: str, lengthscale: float, nu: float) -> Kernel:
 
     Args:
         name: "se", "matern", "linear" or "modified-matern".
-        lengthscale: The length l > 0 of all but "linear".
+        lengthscale: The length l of all but "linear", in [1e-9, 1e9].
         nu: The smoothness of "matern" and "modified-matern": 0.5, 1.5 or 2.5.
 
     Raises:
@@ -284,7 +329,10 @@ def make_kernel(name: str, lengthscale: float, nu: float) -> Kernel:
     """
     check_choice("kernel", name, "make_kernel", ("se", "matern", "linear", "modified-matern"))
     if name == "linear":
+        check_lengthscale(lengthscale, "Linear")
+        check_smoothness(nu, "Linear")
         return Linear()
     if name == "se":
+        check_smoothness(nu, "SquaredExponential")
         return SquaredExponential(lengthscale)
     return Matern(lengthscale, nu) if name == "matern" else ModifiedMatern(lengthscale, nu)

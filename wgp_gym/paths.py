@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_gym.arrays import ReadOnlyArrays, frozen
 from wgp_gym.kernels import Array
 from wgp_gym.rkhs import Functions
+from wgp_gym.sizes import MAX_NUMBERS
 from wgp_gym.validation import check_int, reject
 
 __all__ = [
@@ -36,8 +38,8 @@ Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
-    """A schedule over K knots.
+class Path(ReadOnlyArrays):
+    """A schedule over K knots. Its arrays are copied, and cannot be written to.
 
     Attributes:
         left: The knot at or before each position, `(U,)`.
@@ -50,6 +52,10 @@ class Path:
     weight: Array
     index: Indices
     num_knots: int
+
+    def __post_init__(self) -> None:
+        for name in ("left", "weight", "index"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @cached_property
     def right(self) -> Indices:
@@ -128,8 +134,9 @@ def jumps(horizon: int, change_points: list[int]) -> Path:
         change_points: The steps, counted from 1, that are the first to meet a new function.
 
     Raises:
-        ValueError: If they are not strictly increasing within 2 .. T.
+        ValueError: If they are not strictly increasing within 2 .. T, or T is above 50 million.
     """
+    horizon = check_int("horizon", horizon, "the jumping path", 1, MAX_NUMBERS)
     ordered = all(a < b for a, b in pairwise([1, *change_points, horizon + 1]))
     if not ordered:
         rule = f"strictly increasing steps from 2 to {horizon}"
@@ -149,7 +156,12 @@ def straight_lines(horizon: int, num_knots: int = 3) -> Path:
     Args:
         horizon: The number of steps T.
         num_knots: K >= 2.
+
+    Raises:
+        ValueError: If a number is out of its range, or T above 50 million.
     """
+    horizon = check_int("horizon", horizon, "the path of straight lines", 1, MAX_NUMBERS)
+    num_knots = check_int("num_knots", num_knots, "the path of straight lines", 2, MAX_NUMBERS)
     position = np.arange(1, horizon + 1) * (num_knots - 1) / horizon
     left = np.minimum(position.astype(np.intp), num_knots - 2)
     return Path(left, position - left, np.arange(horizon), num_knots)
@@ -161,7 +173,13 @@ def table(horizon: int, moves: int | None = None) -> Path:
     Args:
         horizon: The number of steps T.
         moves: The moves from knot to knot, at most T - 1; default: one before every step.
+
+    Raises:
+        ValueError: If a number is out of its range, or T above 50 million.
     """
+    horizon = check_int("horizon", horizon, "the path of a table", 1, MAX_NUMBERS)
+    if moves is not None:
+        moves = check_int("moves", moves, "the path of a table", 0, horizon - 1)
     knots = np.arange(horizon if moves is None else moves + 1)
     return Path(knots, np.zeros(len(knots)), np.minimum(np.arange(horizon), knots[-1]), len(knots))
 
@@ -182,12 +200,14 @@ def change_steps(given: Any, default: list[int], horizon: int, owner: str) -> li
         owner: The task.
 
     Raises:
-        ValueError: If they are not a list of ints of at least 2.
+        ValueError: If they are not a list of ints of at least 2, or more than there are steps.
     """
     if given is None:
         return sorted({step for step in default if 2 <= step <= horizon})
-    if not isinstance(given, (list, tuple, np.ndarray)):
+    if not isinstance(given, (list, tuple, np.ndarray)) or getattr(given, "ndim", 1) != 1:
         reject("change_points", owner, "a list of steps", given)
+    if len(given) >= horizon:
+        reject("change_points", owner, f"at most {horizon - 1} steps, from 2 to {horizon}", given)
     return [check_int("change_points", step, owner, 2) for step in given]
 
 

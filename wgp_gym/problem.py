@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wgp_gym.arrays import ReadOnlyArrays, frozen
 from wgp_gym.kernels import Array, Empirical, Kernel
 from wgp_gym.validation import as_floats, check_bool, check_choice, check_int, check_range, reject
 
@@ -16,24 +17,27 @@ __all__ = ["BanditProblem"]
 SHARED = ("kernel", "horizon", "continuous", "reward_range", "contextual", "link")
 LINKS = ("identity", "logistic")
 DOMAIN_RULE = "points of [0, 1]^d, in an array (n, d)"
+LONGEST = 2**53  # the last int up to which a float tells each from the next
+LARGEST = {"noise_scale": 1e30, "norm_bound": 1e60, "variation_budget": 1e60}  # squares are finite
 
 
 @dataclass(frozen=True, eq=False)
-class BanditProblem:
+class BanditProblem(ReadOnlyArrays):
     """The public side of a bandit task.
 
     In a batch of B episodes the quantities that differ between episodes are `(B,)` arrays; the
-    others are shared.
+    others are shared. Arrays are copied, and cannot be written to.
 
     Attributes:
         kernel: The kernel k in whose RKHS every f_t lies.
         domain: The decision set's points in [0, 1]^d, `(n, d)`. Arms without coordinates stand
             at i / (n - 1). With `continuous`, a grid of the box; with `contextual`, stand-ins of
             the right shape.
-        horizon: The number of steps T.
-        noise_scale: The sub-Gaussian scale R of the noise, in units of the reward.
-        norm_bound: The bound B on the RKHS norm of every f_t; None before an episode is drawn.
-        variation_budget: The variation budget B_T; None before an episode is drawn.
+        horizon: The number of steps T, at most 2^53.
+        noise_scale: The sub-Gaussian scale R of the noise, in units of the reward, in [0, 1e30].
+        norm_bound: The bound B on the RKHS norm of every f_t, in [0, 1e60]; None before an
+            episode is drawn.
+        variation_budget: The variation budget B_T, likewise.
         continuous: Whether any point of the box [0, 1]^d may be played, not the domain's alone.
         reward_range: The bounds that every expected reward lies between; None where nothing is
             known but |f_t(x)| <= B k(x, x)^{1/2}.
@@ -60,33 +64,36 @@ class BanditProblem:
         owner = "BanditProblem"
         if not isinstance(self.kernel, Kernel):
             reject("kernel", owner, "a Kernel", self.kernel)
-        check_int("horizon", self.horizon, owner, 1)
+        self._keep("horizon", check_int("horizon", self.horizon, owner, 1, LONGEST))
         domain = as_floats("domain", self.domain, owner, DOMAIN_RULE)
         if domain.ndim != 2 or not domain.size or not (domain.min() >= 0 and domain.max() <= 1):
             reject("domain", owner, DOMAIN_RULE, self.domain)
         if isinstance(self.kernel, Empirical) and len(self.kernel.matrix) != len(domain):
             reject("domain", owner, f"the {len(self.kernel.matrix)} arms of its kernel", domain)
-        object.__setattr__(self, "domain", domain)  # frozen, so set through object
+        self._keep("domain", frozen(domain))
         check_bool("continuous", self.continuous, owner)
         if check_bool("contextual", self.contextual, owner) and self.continuous:
             reject("contextual", owner, "False on a box", True)
         check_choice("link", self.link, owner, LINKS)
         if self.reward_range is not None:
             ends = check_range("reward_range", self.reward_range, owner)
-            object.__setattr__(self, "reward_range", ends)
+            self._keep("reward_range", ends)
         for name in ("noise_scale", "norm_bound", "variation_budget"):
+            if getattr(self, name) is not None or name == "noise_scale":
+                self._keep(name, quantity(name, getattr(self, name)))
+        for name in ("norm_bound", "variation_budget"):
             value = getattr(self, name)
-            if value is None and name != "noise_scale":
-                continue
-            array = as_floats(name, value, owner, "a number")
-            if not (np.isfinite(array) & (array >= 0)).all():
-                reject(name, owner, "at least 0 and finite", value)
+            if isinstance(value, np.ndarray) and len(value) != self.batch_size:
+                reject(name, owner, f"a number, or {self.batch_size}, one for each episode", value)
+
+    def _keep(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # frozen, so set through object
 
     @property
     def batch_size(self) -> int | None:
         """The number B of episodes, or None for a single one."""
         for value in (self.noise_scale, self.norm_bound, self.variation_budget):
-            if isinstance(value, np.ndarray) and value.ndim == 1:
+            if isinstance(value, np.ndarray):
                 return len(value)
         return None
 
@@ -95,8 +102,10 @@ class BanditProblem:
         """Join single problems on one domain into a batch.
 
         Raises:
-            ValueError: If they differ in what they must share.
+            ValueError: If there are none, or they differ in what they must share.
         """
+        if not problems:
+            reject("problems", "BanditProblem.stack", "at least one", problems)
         first = problems[0]
         for other in problems[1:]:
             same = all(getattr(other, n) == getattr(first, n) for n in SHARED)
@@ -113,3 +122,25 @@ class BanditProblem:
             norm_bound=_column("norm_bound"),
             variation_budget=_column("variation_budget"),
         )
+
+
+def quantity(name: str, value: Any) -> float | Array:
+    """Return a quantity that may differ between episodes: a float, or a read-only array `(B,)`.
+
+    Args:
+        name: The attribute's name.
+        value: A number, or one for each episode.
+
+    Raises:
+        ValueError: If it is neither, or a number is out of its range.
+    """
+    owner = "BanditProblem"
+    largest = LARGEST[name]
+    array = as_floats(name, value, owner, "a number, or one for each episode")
+    if not ((array >= 0) & (array <= largest)).all():
+        reject(name, owner, f"in [0, {largest:g}]", value)
+    if array.ndim == 0:
+        return float(array)
+    if array.ndim > 1 or not array.size:
+        reject(name, owner, "a number, or one for each episode, (B,)", value)
+    return frozen(array)

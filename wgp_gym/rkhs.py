@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_gym.arrays import frozen
 from wgp_gym.kernels import Array, Kernel
 
 __all__ = ["DomainKernel", "Functions", "interpolants"]
@@ -24,7 +25,7 @@ class DomainKernel:
 
     def __init__(self, kernel: Kernel, domain: Array) -> None:
         self.kernel = kernel
-        self.domain = domain
+        self.domain = frozen(domain)
         self._matrix = kernel(domain, domain) if len(domain) <= MAX_STORED else None
 
     def rows(self, indices: NDArray[np.intp]) -> Array:

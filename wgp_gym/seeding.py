@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from wgp_gym.validation import shown
+
 __all__ = ["seed_list"]
 
 
@@ -23,14 +25,27 @@ def seed_list(seed: Any, count: int, *, gaps: bool = False) -> list[int | None]:
         return [None] * count
     given: list[int | None]
     try:
+        if isinstance(seed, (str, bytes, bytearray)):
+            raise TypeError
         if hasattr(seed, "__len__"):
-            given = [None if gaps and one is None else operator.index(one) for one in seed]
+            given = [None if gaps and one is None else whole(one) for one in seed]
         else:
-            given = [operator.index(seed) + i for i in range(count)]
+            given = [whole(seed) + i for i in range(count)]
     except TypeError:
-        raise ValueError(f"A seed must be an int, or one for each. Got {seed!r}.") from None
+        raise ValueError(f"A seed must be an int, or one for each. Got {shown(seed)}.") from None
     if len(given) != count:
         raise ValueError(f"There must be {count} seeds. Got {len(given)} instead.")
     if any(one is not None and one < 0 for one in given):
-        raise ValueError(f"A seed must be at least 0. Got {seed!r}.")
+        raise ValueError(f"A seed must be at least 0. Got {shown(seed)}.")
     return given
+
+
+def whole(seed: Any) -> int:
+    """Return a seed as an int.
+
+    Raises:
+        TypeError: If it is none: a bool is not one, either.
+    """
+    if isinstance(seed, bool):
+        raise TypeError("A bool is no seed.")
+    return operator.index(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-import operator
+import reprlib
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -19,8 +19,45 @@ __all__ = [
     "check_int",
     "check_names",
     "check_range",
+    "is_number",
+    "misread",
     "reject",
+    "shown",
 ]
+
+LONGEST = 100  # characters of a value in a message
+WRITTEN_BITS = 1024  # of an int that a message writes out; Python itself refuses 4,300 digits
+
+
+class Cutter(reprlib.Repr):
+    """The `repr` of a value, cut wherever it is long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxlong = self.maxother = 80
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Return an int, or how long it is."""
+        long = x.bit_length() > WRITTEN_BITS
+        return f"<an int of {x.bit_length()} bits>" if long else super().repr_int(x, level)
+
+    def repr_ndarray(self, x: NDArray[Any], level: int) -> str:
+        """Return an array's shape, type and first entries."""
+        del level
+        entries = f"{x.flat[:5]}"
+        more = ", ..." if x.size > 5 else ""
+        return f"<an array of shape {x.shape}, {x.dtype}: {entries}{more}>"
+
+    repr_MaskedArray = repr_matrix = repr_ndarray
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: at most 100 characters, whatever it is."""
+    try:
+        text = Cutter().repr(value)
+    except Exception:  # somebody's own `__repr__`, or what it writes out
+        text = f"<a {type(value).__name__}>"
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:
@@ -35,7 +72,14 @@ def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:
     Raises:
         ValueError: Always.
     """
-    raise ValueError(f"The {name!r} parameter of {owner} must be {rule}. Got {value!r} instead.")
+    raise ValueError(
+        f"The {name!r} parameter of {owner} must be {rule}. Got {shown(value)} instead."
+    )
+
+
+def is_number(value: object, *kinds: type) -> bool:
+    """Return whether a value is of one of these types, and neither a bool nor a span of time."""
+    return isinstance(value, kinds) and not isinstance(value, (bool, np.timedelta64))
 
 
 def check_float(
@@ -58,18 +102,21 @@ def check_float(
         closed: Which finite ends belong to it: "both", "left", "right" or "neither".
 
     Raises:
-        ValueError: If `value` is not a finite number inside the interval.
+        ValueError: If `value` is not a finite number inside the interval. Only Python's and
+            numpy's own ints and floats are numbers: no bool, text, array or masked value.
     """
     left = closed in ("both", "left") and math.isfinite(low)
     right = closed in ("both", "right") and math.isfinite(high)
     rule = f"a float in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+    if not is_number(value, int, float, np.integer, np.floating):
+        reject(name, owner, rule, value)
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:  # an int
         reject(name, owner, rule, value)
     above = number >= low if left else number > low
     below = number <= high if right else number < high
-    if isinstance(value, (bool, str)) or not (math.isfinite(number) and above and below):
+    if not (math.isfinite(number) and above and below):
         reject(name, owner, rule, value)
     return number
 
@@ -83,16 +130,43 @@ def as_floats(name: str, value: Any, owner: str, rule: str) -> NDArray[np.float6
         owner: The class or function whose parameter it is.
         rule: What the parameter must be.
 
+    Returns:
+        The numbers in a plain array, which need not be finite.
+
     Raises:
-        ValueError: If it holds anything else.
+        ValueError: If it holds anything else: a bool, a text, what is masked, rows of unequal
+            length, an array with an int beyond 64 bits.
     """
     try:
-        array = np.asarray(value)
-        if array.dtype.kind in "iuf":
-            return array.astype(float, copy=False)
-    except ValueError:  # rows of unequal length
+        if type(value) is int:  # of any size
+            return np.array(float(value))
+        if not misread(value):
+            array = np.asarray(value)
+            if array.dtype.kind in "iuf":
+                with np.errstate(over="ignore"):  # of numbers beyond double precision, to infinity
+                    return array.astype(float, copy=False)
+    except (
+        TypeError,
+        ValueError,
+        RuntimeError,
+        OverflowError,
+    ):  # as unequal rows, or lists nested without end
         pass
     reject(name, owner, rule, value)
+
+
+def misread(value: Any) -> bool:
+    """Return whether numpy would read a number where none stands.
+
+    It takes what is masked for what lies under the mask, and, in a list, a bool for 0 or 1.
+    """
+    if isinstance(value, (list, tuple)):
+        return any(map(misread, value))
+    if isinstance(value, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(value))
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype.kind == "b")
+    return isinstance(value, (bool, np.bool_, bytes, bytearray))
 
 
 def check_bool(name: str, value: Any, owner: str) -> bool:
@@ -113,11 +187,10 @@ def check_int(name: str, value: Any, owner: str, low: int, high: int | None = No
         ValueError: If `value` is not such an integer.
     """
     rule = f"an int of at least {low}" if high is None else f"an int in [{low}, {high}]"
-    try:
-        number = operator.index(value)
-    except TypeError:
+    if not is_number(value, int, np.integer):
         reject(name, owner, rule, value)
-    if isinstance(value, bool) or number < low or (high is not None and number > high):
+    number = int(value)
+    if number < low or (high is not None and number > high):
         reject(name, owner, rule, value)
     return number
 
@@ -129,7 +202,7 @@ def check_choice(name: str, value: Any, owner: str, options: Iterable[str]) -> s
         ValueError: If it is not; a near miss is answered with the option that was meant.
     """
     known = list(options)
-    if value in known:
+    if isinstance(value, str) and value in known:
         return str(value)
     rule = "one of " + ", ".join(map(repr, known)) + near_miss(value, known)
     reject(name, owner, rule, value)
@@ -164,10 +237,12 @@ def check_names(given: Iterable[str], owner: str, options: Iterable[str]) -> Non
         if name not in known:
             takes = "It takes " + (", ".join(map(repr, known)) or "none") + "."
             hint = near_miss(name, known)
-            raise ValueError(f"{owner} has no parameter {name!r}{hint}. {takes}")
+            raise ValueError(f"{owner} has no parameter {shown(name)}{hint}. {takes}")
 
 
 def near_miss(value: object, known: list[str]) -> str:
     """Return the question whether another option was meant, or nothing."""
-    close = difflib.get_close_matches(str(value), known, n=1)
+    if not isinstance(value, str) or len(value) > LONGEST:  # a search in a long text takes long
+        return ""
+    close = difflib.get_close_matches(value, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

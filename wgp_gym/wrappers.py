@@ -11,11 +11,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from wgp_gym.problem import BanditProblem
+from wgp_gym.sizes import MAX_NUMBERS
 from wgp_gym.validation import check_float, check_int, reject
 
 __all__ = ["History", "HistoryObservation", "VectorHistoryObservation"]
 
 Floats = NDArray[np.float32]
+SCALES = 1e-20, 1e30  # with which no reward in an observation leaves single precision
 
 
 class History:
@@ -29,7 +31,7 @@ class History:
         length: k >= 1.
         dim: d.
         batch: B.
-        reward_scale: What rewards are divided by, > 0.
+        reward_scale: What rewards are divided by, in [1e-20, 1e30].
 
     Attributes:
         plays: The last plays, `(B, k, 2 + d)`, the newest first.
@@ -40,9 +42,9 @@ class History:
 
     def __init__(self, length: int, dim: int, batch: int, reward_scale: float = 1.0) -> None:
         self.length = check_int("length", length, "History", 1)
-        self.reward_scale = check_float(
-            "reward_scale", reward_scale, "History", 0, closed="neither"
-        )
+        if batch * self.length * (2 + dim) > MAX_NUMBERS:
+            reject("length", "History", f"such that all rows have {MAX_NUMBERS:,} numbers", length)
+        self.reward_scale = check_float("reward_scale", reward_scale, "History", *SCALES)
         self.plays = np.zeros((batch, self.length, 2 + dim), np.float32)
 
     @property
@@ -74,7 +76,7 @@ def history_of(
         ValueError: If a parameter is out of its range, or the space is not that of a bandit of
             this package, or its arms are drawn anew at each step.
     """
-    check_float("reward_scale", reward_scale, owner, 1)
+    check_float("reward_scale", reward_scale, owner, 1, SCALES[1])
     check_int("length", length, owner, 1)
     problem = getattr(env.unwrapped, "problem", None)
     if isinstance(problem, BanditProblem) and problem.contextual:
@@ -82,10 +84,10 @@ def history_of(
     size = 3 + problem.domain.shape[1] if isinstance(problem, BanditProblem) else None
     if not isinstance(space, spaces.Box) or space.shape != (size,):
         reject("env", owner, "an environment of wgp_gym, which shows its last play", space)
+    shown = History(length, len(space.low) - 3, batch, reward_scale)
     low, high = (
         np.concatenate([end[:1], np.tile(end[1:], length)]) for end in (space.low, space.high)
     )
-    shown = History(length, len(space.low) - 3, batch, reward_scale)
     return shown, spaces.Box(low, high, dtype=np.float32)
 
 
@@ -97,7 +99,7 @@ class HistoryObservation(
     Args:
         env: The environment.
         length: k >= 1.
-        reward_scale: What the rewards in the observation are divided by, at least 1.
+        reward_scale: What the rewards in the observation are divided by, in [1, 1e30].
 
     Raises:
         ValueError: If a parameter is out of its range, or the environment is none of this package,
@@ -128,7 +130,7 @@ class VectorHistoryObservation(gymnasium.vector.VectorObservationWrapper):
     Args:
         env: The vector environment.
         length: k >= 1.
-        reward_scale: What the rewards in the observation are divided by, at least 1.
+        reward_scale: What the rewards in the observation are divided by, in [1, 1e30].
 
     Raises:
         ValueError: If a parameter is out of its range, or the environment is none of this package,

@@ -1,5 +1,6 @@
 """Tables of times x arms: the embedded data sets, and any CSV file of that shape."""
 
-from wgp_gym.datasets.table import DATASETS, Table, read_table
+from wgp_gym.datasets.source import DATASETS, locate
+from wgp_gym.datasets.table import Table, read_table
 
-__all__ = ["DATASETS", "Table", "read_table"]
+__all__ = ["DATASETS", "Table", "locate", "read_table"]

@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import math
-import zlib
+from array import array
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from wgp_gym.datasets.source import label, locate, read_lines
 from wgp_gym.kernels import Array
-from wgp_gym.validation import reject
+from wgp_gym.validation import check_bool, shown
 
-__all__ = ["DATASETS", "Table", "read_table"]
+__all__ = ["MAX_ARMS", "MAX_CELLS", "MAX_NAME", "Table", "constant", "read_table"]
 
-DATASETS = {
-    "dow29": "dow29_2013_2016.csv.gz",
-    "parking": "parking_birmingham16.csv.gz",
-}
-"""The embedded tables. Their provenance is in the README beside them."""
+MAX_ARMS = 2_000  # whose kernel matrix is factorised, in two seconds
+MAX_CELLS = 20_000_000  # of a table; a task on it takes 50 bytes for each, 1 GB
+MAX_NAME = 1_000  # characters of an arm's name
+LARGEST = 1e30  # size of a cell; rewards are rounded to single precision, which ends at 3e38
+SMALLEST = 1e-30  # price, and range of a column; squares of either must be numbers
+PRECISION = 1e-12  # range of a column, over its size, of which double precision leaves digits
+
+Rows = Iterator[tuple[int, list[str]]]
+"""Rows of cells, each with its number in the file, counted from 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Values of n arms at T times.
+    """What every arm is worth at every time.
 
     Attributes:
-        times: The first column as it stands in the file, T of them, in increasing order.
+        times: The times as the file writes them, T of them, in increasing order.
         names: The arms' names, n of them.
         values: `(T, n)`, all finite.
     """
@@ -42,137 +47,226 @@ class Table:
     values: Array
 
 
-def read_table(source: str | Path, *, positive: bool = False, parameter: str = "source") -> Table:
+def read_table(
+    source: str | Path, *, header: bool = True, positive: bool = False, parameter: str = "source"
+) -> Table:
     """Read a CSV file whose first column is the time and whose others are the arms.
 
-    Times are ISO dates, ISO date-times, or numbers, one of these throughout. Files whose name
-    ends in .gz are decompressed.
+    Cells are separated by commas, semicolons or tabs; numbers have a decimal point. Times are
+    ISO dates, ISO date-times, or numbers, one of these throughout. Files whose name ends in .gz
+    are decompressed. The file is read once, row by row. A table has at most 2,000 arms and
+    20,000,000 cells, blank lines at its end included; its text, unpacked, 500,000,000 characters,
+    and 1,000,000 a line; an arm's name 1,000.
 
     Args:
         source: The name of an embedded data set (see `DATASETS`) or a path.
+        header: Whether the first row names the arms; otherwise they are "arm 0", "arm 1", ...
         positive: Whether every value must be above zero, as prices are.
         parameter: What the caller calls the source, for its errors.
 
     Raises:
         FileNotFoundError: If there is no such file or data set.
-        ValueError: If a cell is empty, not a number or not positive where it must be, a time
-            is unreadable, repeated or out of order, a column is constant, a row has the wrong
-            length, or there are fewer than two arms or two rows. The message names the place.
+        ValueError: If the file is not text or is too large; a cell is empty, not a number, beyond
+            1e30 in size or, where it must be positive, below 1e-30; a time is unreadable,
+            repeated or out of order; a column is constant; a row has the wrong length; there are
+            fewer than two arms or two rows; or the header is a row of numbers. The message names
+            the place.
     """
+    check_bool("header", header, "the table")
     path = locate(source, parameter)
-    with io.StringIO(read_text(path), newline="") as text:
-        rows = list(csv.reader(text))
-    while rows and not rows[-1]:
-        rows.pop()  # blank lines at the end
-    header, body = (rows[0], rows[1:]) if rows else ([], [])
-    names = [name.strip() for name in header[1:]]
-    if len(names) < 2 or len(body) < 2:
-        found = f"{len(names)} and {len(body)}"
-        raise ValueError(f"{path.name} must have at least two arms and two rows. Got {found}.")
-    if len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{path.name} names the column {double!r} twice.")
-    values = np.array([list(read_row(path, names, *row, positive)) for row in numbered(body)])
-    times = [row[0].strip() for row in body]
-    check_times(path, times)
+    with closing(read_lines(path)) as lines:
+        rows = read_rows(path, lines)
+        number, first = next(rows, (1, []))
+        body = rows if header else chain([(number, first)], rows)
+        check_arms(path, first, body)
+        names = read_names(path, first) if header else [f"arm {i}" for i in range(len(first) - 1)]
+        times, values = read_body(path, names, body, positive)
+    if len(times) < 2:
+        raise too_few(path, len(names), len(times), first)
     check_constant(path, names, values)
     return Table(times, names, values)
 
 
-def locate(source: str | Path, parameter: str) -> Path:
-    """Return the file of a data set's name or of a path.
-
-    Raises:
-        FileNotFoundError: If there is none.
-    """
-    if not isinstance(source, (str, Path)):
-        reject(parameter, "the table", "a path or the name of a data set", source)
-    if str(source) in DATASETS:
-        return Path(__file__).parent / DATASETS[str(source)]
-    path = Path(source).expanduser()
-    if not path.is_file():
-        known = ", ".join(map(repr, DATASETS))
-        raise FileNotFoundError(
-            f"There is no file {str(source)!r} and no data set of that name (embedded: {known})."
-        )
-    return path
-
-
-def read_text(path: Path) -> str:
-    """Return a file's text, decompressed if its name ends in .gz; a byte order mark is dropped.
-
-    Raises:
-        ValueError: If it is not text, or not compressed where its name says so.
-    """
-    data = path.read_bytes()
+def read_rows(path: Path, lines: Iterator[str]) -> Rows:
+    """Yield each row's cells, with its number."""
+    first = list(islice(lines, 2))
+    separator = find_separator(first[0], first[-1]) if first else ","
+    reader = csv.reader(chain(first, lines), delimiter=separator, strict=True)
+    number = 0
     try:
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error):
-        kind = "gzip-compressed UTF-8 text" if path.suffix == ".gz" else "UTF-8 text"
-        raise ValueError(f"{path.name} must be {kind}.") from None
+        for row in reader:
+            number += 1
+            yield number, row
+    except csv.Error as error:  # as a quotation mark that is never closed
+        raise ValueError(f"{label(path)}, row {number + 1} must be CSV: {error}.") from None
 
 
-def numbered(body: list[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with its number in the file, where the header is row 1."""
-    yield from enumerate(body, start=2)
+def find_separator(first: str, second: str) -> str:
+    """Return what separates the cells of a table that begins with these two lines.
+
+    It is what both have equally often, at least twice; else what the first has most often.
+    Numbers of a table with semicolons may have commas, but not the other way round.
+    """
+    for separator in ";,\t":
+        if first.count(separator) == second.count(separator) >= 2:
+            return separator
+    return max(",;\t", key=first.count)
 
 
-def read_row(
-    path: Path, names: list[str], number: int, row: list[str], positive: bool
-) -> Iterator[float]:
-    """Yield a row's values."""
-    if len(row) != len(names) + 1:
+def check_arms(path: Path, first: list[str], body: Rows) -> None:
+    """Check how many columns the first row has; `body` is the rows of times."""
+    arms = max(len(first) - 1, 0)
+    if arms > MAX_ARMS:
+        raise ValueError(f"{label(path)} must have at most {MAX_ARMS:,} arms. Got {arms:,}.")
+    if arms < 2:
+        rows = sum(1 for _, row in islice(body, MAX_CELLS) if row)
+        raise too_few(path, arms, rows, first)
+
+
+def too_few(path: Path, arms: int, rows: int, first: list[str]) -> ValueError:
+    """Return the error of a table that leaves nothing to choose, with its likely cause."""
+    cells = "; ".join(map(shown, first[:3])) or "empty"
+    return ValueError(
+        f"{label(path)} must have at least two arms and two rows. Got {arms} and {rows}. Cells "
+        f"are separated by commas, semicolons or tabs; those of row 1 were read as {cells}."
+    )
+
+
+def read_names(path: Path, header: list[str]) -> list[str]:
+    """Return the arms' names, all different.
+
+    Raises:
+        ValueError: If they are not, one is too long, or the row is one of numbers.
+    """
+    if time_of(header[0].strip()) and any(map(is_number, header[1:])):
         raise ValueError(
-            f"{path.name}, row {number} must have {len(names) + 1} cells. Got {len(row)}."
+            f"{label(path)}, row 1 must name the columns. Got {shown(header[0])} and numbers: "
+            "header=False reads a table without names."
         )
-    for name, cell in zip(names, row[1:], strict=True):
-        try:
-            value = float(cell) if "_" not in cell else math.nan  # Python reads 1_000, others don't
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value) or (positive and value <= 0):
-            rule = "a positive number" if positive else "a finite number"
-            raise ValueError(
-                f"{path.name}, row {number} ({row[0]}), column {name!r} must be {rule}. "
-                f"Got {cell!r} instead."
-            )
-        yield value
+    names = [name.strip() for name in header[1:]]
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{label(path)} names the column {shown(name)} twice.")
+        if len(name) > MAX_NAME:
+            rule = f"names of at most {MAX_NAME:,} characters. Got {shown(name)}"
+            raise ValueError(f"{label(path)}, row 1 must have {rule}.")
+        seen.add(name)
+    return names
 
 
-def check_times(path: Path, times: list[str]) -> None:
-    """Check that the first column increases from row to row."""
-    keys = [read_time(path, number, time) for number, time in enumerate(times, start=2)]
-    for number, (earlier, later) in enumerate(pairwise(keys), start=3):
-        if earlier[0] != later[0]:
-            raise ValueError(f"{path.name}, row {number} mixes dates and numbers as times.")
-        if not earlier < later:
-            fault = "repeats the time" if earlier == later else "is earlier than the row above:"
-            raise ValueError(f"{path.name}, row {number} {fault} {times[number - 2]}.")
+def read_body(path: Path, names: list[str], rows: Rows, positive: bool) -> tuple[list[str], Array]:
+    """Return the times and the values `(T, n)` of the rows; blank ones at the end do not count."""
+    times: list[str] = []
+    values = array("d")
+    width, blank, last = len(names) + 1, 0, None
+    for number, row in rows:
+        if number * width > MAX_CELLS:
+            raise ValueError(f"{label(path)} must have at most {MAX_CELLS:,} cells. Got more.")
+        if not row:
+            blank = blank or number
+            continue
+        if blank or len(row) != width:
+            place = f"{label(path)}, row {blank or number}"
+            got = 0 if blank else len(row)
+            raise ValueError(f"{place} must have {width} cells. Got {got}.")
+        values.extend(read_numbers(path, names, number, row, positive))
+        times.append(row[0].strip())
+        last = read_time(path, number, times[-1], last)
+    return times, np.array(values).reshape(len(times), len(names))
 
 
-def read_time(path: Path, number: int, text: str) -> tuple[str, float]:
-    """Return a time's kind, "number" or "date", and what can be compared: it, or seconds."""
+def read_numbers(
+    path: Path, names: list[str], number: int, row: list[str], positive: bool
+) -> list[float]:
+    """Return a row's values."""
+    low = SMALLEST if positive else -LARGEST
     try:
-        value = float(text)
+        values = list(map(float, row[1:]))
     except ValueError:
-        value = math.nan
-    if math.isfinite(value):
-        return "number", value
+        values = [math.nan]
+    inside = low <= min(values) and max(values) <= LARGEST and not math.isnan(sum(values))
+    if inside and "_" not in "".join(row[1:]):  # Python reads 1_000, others don't
+        return values
+    for name, cell in zip(names, row[1:], strict=True):
+        value = float(cell) if is_number(cell) else math.nan
+        if not low <= value <= LARGEST:
+            place = f"{label(path)}, row {number} ({shown(row[0])[1:-1]}), column {shown(name)}"
+            raise ValueError(f"{place} must be {wanted(cell, value, positive)}")
+    raise AssertionError("a row that is refused has a cell that is")
+
+
+def wanted(cell: str, value: float, positive: bool) -> str:
+    """Return what a cell must be that is not, and what it is."""
+    rule = f"a {'positive' if positive else 'finite'} number"
+    if math.isfinite(value) and (value > 0 or not positive):
+        rule = f"a number in [{SMALLEST if positive else -LARGEST:g}, {LARGEST:g}]"
+    hint = " Numbers have a decimal point, no commas and no semicolons."
+    return f"{rule}. Got {shown(cell)} instead.{hint if set(cell) & set(',;') else ''}"
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a finite number."""
+    try:
+        return math.isfinite(float(cell)) and "_" not in cell
+    except ValueError:
+        return False
+
+
+def read_time(
+    path: Path, number: int, text: str, last: tuple[str, float] | None
+) -> tuple[str, float]:
+    """Return a row's time, later than the last one.
+
+    Raises:
+        ValueError: If it is not, it is unreadable, or of another kind.
+    """
+    time = time_of(text)
+    if time is None:
+        raise ValueError(
+            f"{label(path)}, row {number}, column 1 must be an ISO date (as 2016-01-04) or a "
+            f"number. Got {shown(text)} instead."
+        )
+    if last is not None:
+        if last[0] != time[0]:
+            raise ValueError(f"{label(path)}, row {number} mixes dates and numbers as times.")
+        if not last < time:
+            fault = "repeats the time" if last == time else "is earlier than the row above:"
+            where = f"{label(path)}, row {number}"
+            raise ValueError(f"{where} {fault} {shown(text)[1:-1]}.")
+    return time
+
+
+def time_of(text: str) -> tuple[str, float] | None:
+    """Return a time's kind, "number" or "date", and what can be compared: it, or seconds."""
+    if is_number(text):
+        return "number", float(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(
-            f"{path.name}, row {number}, column 1 must be an ISO date (as 2016-01-04) or a "
-            f"number. Got {text!r} instead."
-        ) from None
+        return None
     return "date", (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def constant(values: Array) -> NDArray[np.bool_]:
+    """Return which columns of `values` `(T, n)` are constant but for rounding, `(n,)`.
+
+    So are those that vary by less than 1e-12 of their size, or by less than 1e-30.
+    """
+    low, high = values.min(axis=0), values.max(axis=0)
+    least = np.maximum(PRECISION * np.maximum(high, -low), SMALLEST)
+    flat: NDArray[np.bool_] = high - low < least
+    return flat
+
+
 def check_constant(path: Path, names: list[str], values: Array) -> None:
-    """Check that every arm's value changes at least once."""
-    for name, column in zip(names, values.T, strict=True):
-        if np.ptp(column) == 0:
-            raise ValueError(
-                f"{path.name}, column {name!r} must not be constant. Got {column[0]:g} in every "
-                "row."
-            )
+    """Check that every arm's value changes, by more than rounding."""
+    for i in np.flatnonzero(constant(values)):
+        column, low, high = values[:, i], values[:, i].min(), values[:, i].max()
+        place = f"{label(path)}, column {shown(names[i])} must"
+        if low == high:
+            raise ValueError(f"{place} not be constant. Got {column[0]:g} in every row.")
+        raise ValueError(
+            f"{place} vary by at least {PRECISION:g} of its size, and by {SMALLEST:g}. "
+            f"Got {low!s} to {high!s}: subtract a constant from its values, or multiply them."
+        )

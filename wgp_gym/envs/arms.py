@@ -18,11 +18,13 @@ import numpy as np
 
 from wgp_gym import paths
 from wgp_gym.envs.episode import Episode, make_episode, rescale
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import SMALLEST, GaussianNoise, make_noise
 from wgp_gym.envs.optimum import search_points
-from wgp_gym.envs.task import Task, check_size, refuse
+from wgp_gym.envs.precision import check_rounding
+from wgp_gym.envs.task import Task, refuse
 from wgp_gym.kernels import Array, Empirical
 from wgp_gym.rkhs import Functions
+from wgp_gym.sizes import check_size
 from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject
 
 __all__ = ["ArmsTask"]
@@ -34,6 +36,8 @@ USUAL = {"num_arms": 10, "horizon": 5000, "change_points": 4}
 USUAL_NOISE, USUAL_CYCLES, USUAL_AMPLITUDE = 0.1, 1.5, 0.5
 SEGMENTS = 5  # as in the problems of [BK19] with T = 5000
 ROUNDING = 1e-9
+# Beyond, a wave's change, its frequency or its start would be lost in rounding.
+SMALLEST_AMPLITUDE, SMALLEST_CYCLES, LARGEST_CYCLES, LARGEST_PHASE = 1e-6, 1e-6, 1e6, 1e6
 
 
 class ArmsTask(Task):
@@ -55,18 +59,22 @@ class ArmsTask(Task):
         changing_arms: Only with "jumps": how many arms, drawn anew at each change, get a new
             mean. Default: all.
         reward: "bernoulli": an arm pays 1 with its mean's probability, else 0; "gaussian".
-        noise_std: Only with "gaussian": the standard deviation of the noise, >= 0. Default: 0.1.
-        cycles: Only with "waves": the periods in T steps, > 0. Default: 1.5. [BGZ14] have V_T / 2
-            for a variation V_T = 3 of two arms, with the phases 0 and pi.
-        amplitude: Only with "waves": the height of a wave over 1/2, in [0, 0.5]. Default: 0.5.
-        phases: Only with "waves": one for each arm, in radians. Default: drawn anew in each
-            episode, uniformly.
-        norm_bound: The largest norm B >= 0 of the means to give each episode; None: as drawn.
-        variation_budget: The variation B_T >= 0 to give each episode; None: as drawn.
+        noise_std: Only with "gaussian": the standard deviation of the noise, in [0, 1e30]. Default:
+            0.1.
+        cycles: Only with "waves": the periods in T steps, in [1e-6, 1e6]. Default: 1.5. [BGZ14]
+            have V_T / 2 for a variation V_T = 3 of two arms, with the phases 0 and pi.
+        amplitude: Only with "waves": the height of a wave over 1/2, 0 or in [1e-6, 0.5].
+            Default: 0.5.
+        phases: Only with "waves": one for each arm, in radians, in [-1e6, 1e6]. Default: drawn
+            anew in each episode, uniformly.
+        norm_bound: The largest norm B of the means to give each episode, 0 or at least 1e-100;
+            None: as drawn.
+        variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
 
     Raises:
         ValueError: If a parameter is out of its range, or a budget cannot be met; when an
-            episode is drawn, if a bound carries a mean out of [0, 1].
+            episode is drawn, if a bound carries a mean out of [0, 1], or rounding to single
+            precision takes more than a thousandth of the differences of the means of "gaussian".
     """
 
     def __init__(
@@ -105,9 +113,11 @@ class ArmsTask(Task):
         if changing_arms is not None:
             self._changing_arms = check_int("changing_arms", changing_arms, OWNER, 1, count)
         cycles = USUAL_CYCLES if cycles is None else cycles
-        self._cycles = check_float("cycles", cycles, OWNER, 0, closed="neither")
-        amplitude = USUAL_AMPLITUDE if amplitude is None else amplitude
-        self._amplitude = check_float("amplitude", amplitude, OWNER, 0, 0.5)
+        self._cycles = check_float("cycles", cycles, OWNER, SMALLEST_CYCLES, LARGEST_CYCLES)
+        height = USUAL_AMPLITUDE if amplitude is None else amplitude
+        self._amplitude = check_float("amplitude", height, OWNER, 0, 0.5)
+        if 0 < self._amplitude < SMALLEST_AMPLITUDE:
+            reject("amplitude", OWNER, f"0 or at least {SMALLEST_AMPLITUDE:g}", amplitude)
         self._jumping = jumping
         super().__init__(
             kernel=Empirical(np.eye(count)),
@@ -129,6 +139,9 @@ class ArmsTask(Task):
         means = self._jumps(rng) if self._jumping else self._waves(rng)
         drawn = Functions(np.arange(means.shape[1]), means, means)
         functions = self._rescaled(drawn, self.norm_bound, self.variation_budget)
+        drawn_means = self._jumping and self._means is None  # these may come close by chance
+        if isinstance(self.noise, GaussianNoise) and not drawn_means:
+            check_rounding(functions.values, OWNER, "Set the means further apart.")
         return make_episode(self.path, functions, search_points, self.norm_bound)
 
     def _jumps(self, rng: np.random.Generator) -> Array:
@@ -188,6 +201,8 @@ def checked_means(given: Any) -> Array:
     fit = means.ndim == 2 and means.size and 2 <= means.shape[1] <= MAX_ARMS
     if not fit or not (means.min() >= 0 and means.max() <= 1):
         reject("means", OWNER, rule, given)
+    if ((means > 0) & (means < SMALLEST)).any():
+        reject("means", OWNER, f"lists of numbers that are 0 or in [{SMALLEST:g}, 1]", given)
     return means.astype(float)
 
 
@@ -210,10 +225,10 @@ def checked_phases(given: Any) -> Array:
     Raises:
         ValueError: If they are not a list of finite numbers.
     """
-    rule = f"a list of finite numbers, 2 to {MAX_ARMS} of them"
+    rule = f"a list of finite numbers in [-1e6, 1e6], 2 to {MAX_ARMS} of them"
     phases = as_floats("phases", given, OWNER, rule)
     fit = phases.ndim == 1 and 2 <= len(phases) <= MAX_ARMS
-    if not fit or not np.isfinite(phases).all():
+    if not fit or not (np.abs(phases) <= LARGEST_PHASE).all():
         reject("phases", OWNER, rule, given)
     return phases.astype(float)
 
@@ -225,13 +240,15 @@ def number_of_arms(given: int | None, means: Array | None, phases: Array | None)
         ValueError: If there are fewer than two or more than 1000, or not as many as there are
             means or phases.
     """
+    if given is not None:
+        given = check_int("num_arms", given, OWNER, 2, MAX_ARMS)
     shown = {"means": means, "phases": phases}
     counts = {name: int(array.shape[-1]) for name, array in shown.items() if array is not None}
     for name, count in counts.items():
         if given is not None and count != given:
             reject("num_arms", OWNER, f"{count}, as many as {name} has", given)
         return count
-    return USUAL["num_arms"] if given is None else check_int("num_arms", given, OWNER, 2, MAX_ARMS)
+    return USUAL["num_arms"] if given is None else given
 
 
 def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths.Path:

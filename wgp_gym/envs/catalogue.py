@@ -11,7 +11,7 @@ from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.envs.table import stock_task, table_task
 from wgp_gym.envs.task import Task
-from wgp_gym.validation import check_choice
+from wgp_gym.validation import check_choice, shown
 
 __all__ = ["TASKS", "make_task"]
 
@@ -37,6 +37,7 @@ def make_task(task: str | Task, **parameters: Any) -> Task:
     """
     if isinstance(task, Task):
         if parameters:
-            raise ValueError(f"A task that is made already takes no parameters: {parameters!r}.")
+            given = shown(parameters)
+            raise ValueError(f"A task that is made already takes no parameters: {given}.")
         return task
     return TASKS[check_choice("task", task, "the environment", TASKS)](**parameters)

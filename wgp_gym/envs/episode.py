@@ -14,6 +14,8 @@ from wgp_gym.paths import Path
 from wgp_gym.rkhs import Functions
 from wgp_gym.validation import reject
 
+PRECISION = 1e-6  # relative, of the norms and the variation that were asked for
+
 __all__ = ["Episode", "make_episode", "rescale"]
 
 
@@ -119,8 +121,28 @@ def rescale(
         variation_budget: B_T >= 0, or None.
 
     Raises:
-        ValueError: If a task without change is asked for a positive budget, or no s exists.
+        ValueError: If a task without change is asked for a positive budget, no s exists, or what
+            was asked for is lost in rounding.
     """
+    rescaled = rescaled_path(path, functions, norm_bound, variation_budget)
+    if variation_budget is not None:
+        spent = float(path.increments(rescaled.differences()).sum())
+        if not abs(spent - variation_budget) <= PRECISION * variation_budget:
+            rule = "large enough not to be lost in rounding beside the functions' norms"
+            reject("variation_budget", "this episode", rule, variation_budget)
+    if norm_bound is not None:
+        largest = float(path.norms(rescaled).max())
+        short = variation_budget is None and largest < (1 - PRECISION) * norm_bound
+        if short or not largest <= (1 + PRECISION) * norm_bound:
+            rule = "such that its functions can be rescaled to it in double precision"
+            reject("norm_bound", "this episode", rule, norm_bound)
+    return rescaled
+
+
+def rescaled_path(
+    path: Path, functions: Functions, norm_bound: float | None, variation_budget: float | None
+) -> Functions:
+    """Return what `rescale` does, as far as rounding allows. See there."""
     if variation_budget is None:
         if norm_bound is None:
             return functions

@@ -16,19 +16,27 @@ from numpy.typing import NDArray
 from wgp_gym import paths
 from wgp_gym.envs.episode import Episode, rescale
 from wgp_gym.envs.noise import make_noise
-from wgp_gym.envs.task import Task, check_size, refuse
+from wgp_gym.envs.task import Task, refuse
 from wgp_gym.envs.truth import linear_rewards
 from wgp_gym.envs.walks import Jumps, Rotation, Walk, on_sphere
 from wgp_gym.kernels import Array, CentredLinear
 from wgp_gym.problem import LINKS
 from wgp_gym.rkhs import Functions
-from wgp_gym.validation import check_choice, check_float, check_int
+from wgp_gym.sizes import MAX_WORK, check_size
+from wgp_gym.validation import check_bool, check_choice, check_float, check_int, reject
 
 __all__ = ["LinearTask"]
 
 PATHS = ("jumps", "rotation")
 OWNER = "LinearTask"
 KERNEL = CentredLinear()
+MAX_DIM = 1000
+SMALLEST_ANGLE = 1e-6  # but for 0; a step's share of it still stands out from rounding
+# What the arms that stay, their rewards and the functions grow with, by the path.
+REWARDED: dict[str, list[tuple[str, ...]]] = {
+    "jumps": [("num_arms", "dim"), ("horizon",)],
+    "rotation": [("num_arms", "dim"), ("num_arms", "horizon"), ("dim", "horizon")],
+}
 USUAL = {"dim": 2, "num_arms": 50, "horizon": 6000, "change_points": 3}
 USUAL_NOISE, USUAL_ANGLE = 1.0, math.pi / 2
 LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
@@ -49,7 +57,7 @@ class LinearTask(Task):
     Args:
         path: "jumps": theta rests until each change point, then is the next; "rotation": theta
             turns at an even pace before each of the steps 2 .. T/2 + 1, then rests.
-        dim: The dimension d >= 2.
+        dim: The dimension d, in [2, 1000].
         num_arms: The number of arms n >= 2.
         horizon: The number of steps T.
         change_points: Only with "jumps": the steps, counted from 1, that are the first to meet
@@ -57,17 +65,21 @@ class LinearTask(Task):
         theta: With "jumps": the vectors of all segments, each of norm at most 1. With
             "rotation": the one to start from, and for d > 2 optionally one more to turn
             towards; for d = 2 it turns counter-clockwise. Default: drawn anew in each episode,
-            uniformly on the sphere, as is the plane of the rotation.
+            uniformly on the sphere, as is the plane of the rotation. A norm is 0 or at least
+            1e-100.
         link: "identity": arms pay theta^T x and Gaussian noise; "logistic": they pay 1 with
             probability 1 / (1 + e^{-theta^T x}), else 0. B and B_T are those of theta.
-        noise_std: Only with "identity": the standard deviation of the noise, >= 0. Default: 1.0.
+        noise_std: Only with "identity": the standard deviation of the noise, in [0, 1e30].
+            Default: 1.0.
         contextual: Whether all arms are drawn anew at each step, independent and uniform on the
             sphere, in single precision. The observation shows them.
         arms_seed: The seed that fixed arms are drawn from, and the domain of `contextual` tasks.
-        angle: Only with "rotation": the whole angle, in radians, in [0, 2 pi]. Default: pi / 2.
-        norm_bound: The largest norm B >= 0 of theta to give each episode; None: as drawn.
-        variation_budget: The variation B_T >= 0 to give each episode; None: as drawn. These two
-            may carry theta out of the unit ball.
+        angle: Only with "rotation": the whole angle, in radians, 0 or in [1e-6, 2 pi]. Default:
+            pi / 2.
+        norm_bound: The largest norm B of theta to give each episode, 0 or in [1e-100, 1e30];
+            None: as drawn.
+        variation_budget: The variation B_T to give each episode, likewise; None: as drawn. These
+            two may carry theta out of the unit ball.
 
     The `sup_variation` of a contextual episode is that on the unit ball: ||theta_{t+1} -
     theta_t|| for the identity; for the logistic link a quarter of it, an upper bound.
@@ -97,12 +109,16 @@ class LinearTask(Task):
         check_choice("link", link, OWNER, LINKS)
         if path == "jumps":
             refuse(OWNER, "for the path 'jumps'", {"angle": angle})
-        dim = check_int("dim", dim, OWNER, 2)
+        dim = check_int("dim", dim, OWNER, 2, MAX_DIM)
         num_arms = check_int("num_arms", num_arms, OWNER, 2)
         horizon = check_int("horizon", horizon, OWNER, 1)
+        check_bool("contextual", contextual, OWNER)
         check_sizes(path, {"num_arms": num_arms, "dim": dim, "horizon": horizon}, contextual)
         schedule = make_path(path, horizon, change_points)
-        check_size(OWNER, {"num_arms": num_arms, "change_points": schedule.num_knots - 1}, USUAL)
+        changes = {"change_points": schedule.num_knots - 1}
+        check_size(OWNER, {"num_arms": num_arms} | changes, USUAL)
+        check_size(OWNER, {"dim": dim} | changes, USUAL)
+        check_size(OWNER, {"num_arms": num_arms, "dim": dim} | changes, USUAL, MAX_WORK)
         reward = "gaussian" if link == "identity" else "bernoulli"
         rng = np.random.default_rng(check_int("arms_seed", arms_seed, OWNER, 0))
         super().__init__(
@@ -116,13 +132,20 @@ class LinearTask(Task):
             contextual=contextual,
             link=link,
         )
-        turn = USUAL_ANGLE if angle is None else angle
-        turn = check_float("angle", turn, OWNER, 0, 2 * math.pi)
+        turn = USUAL_ANGLE if angle is None else check_float("angle", angle, OWNER, 0, 2 * math.pi)
+        if 0 < turn < SMALLEST_ANGLE:
+            reject("angle", OWNER, f"0 or at least {SMALLEST_ANGLE:g}", angle)
         self._walk: Walk = (
             Jumps(schedule.num_knots, dim, theta)
             if path == "jumps"
             else Rotation(schedule.num_knots, dim, theta, turn)
         )
+
+    @property
+    def kept_numbers(self) -> int:
+        """How many numbers an environment keeps of an episode, about."""
+        rewarded = 0 if self.contextual else len(self.path.left) * len(self.domain)
+        return super().kept_numbers + rewarded
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the vectors of one episode, and its arms where they are drawn anew."""
@@ -177,9 +200,10 @@ def check_sizes(path: str, sizes: dict[str, int], contextual: bool) -> None:
     if contextual:
         check_size(OWNER, sizes, USUAL)
         return
-    rewarded = ("num_arms", "horizon") if path == "rotation" else ("horizon",)
-    for names in (("num_arms", "dim"), rewarded):
+    for names in REWARDED[path]:
         check_size(OWNER, {name: sizes[name] for name in names}, USUAL)
+    if path == "rotation":
+        check_size(OWNER, sizes, USUAL, MAX_WORK)
 
 
 def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths.Path:

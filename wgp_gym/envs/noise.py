@@ -10,9 +10,18 @@ import numpy as np
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice, check_float, reject
 
-__all__ = ["LARGEST", "REWARDS", "BernoulliNoise", "GaussianNoise", "Noise", "make_noise"]
+__all__ = [
+    "LARGEST",
+    "REWARDS",
+    "SMALLEST",
+    "BernoulliNoise",
+    "GaussianNoise",
+    "Noise",
+    "make_noise",
+]
 
 LARGEST = 1e30  # rewards are rounded to single precision, which ends at 3e38
+SMALLEST = 1e-100  # but for 0; norms are roots of sums of squares, and a square ends at 1e-308
 REWARDS = ("gaussian", "bernoulli")
 
 

@@ -18,6 +18,7 @@ __all__ = ["BoxSearch", "Search", "search_points"]
 Search = Callable[[Functions], tuple[Array, NDArray[Any]]]
 """From K functions: their maxima, `(K,)`, and where these are, `(K,)` arms or `(K, d)` points."""
 
+BLOCK_NUMBERS = 2**24  # of the climbs that are made at a time, 128 MB
 SMALLEST_STEP = 1e-8  # where f is smooth, a value is then right to about its square
 
 
@@ -57,7 +58,13 @@ class BoxSearch:
         """Find the maxima. See `Search`."""
         centres = self.grid[functions.centres]
         rows, peaks = self._peaks(functions)
-        value, point = self._climb(functions.coefficients[rows], centres, self.grid[peaks])
+        ways = 3 ** self.grid.shape[1]
+        size = max(BLOCK_NUMBERS // (max(len(centres), ways) * self.grid.shape[1]), 1)
+        climbed = [
+            self._climb(functions.coefficients[rows[block]], centres, self.grid[peaks[block]])
+            for block in (slice(i, i + size) for i in range(0, len(rows), size))
+        ]
+        value, point = (np.concatenate(one) for one in zip(*climbed, strict=True))
         order = np.lexsort((-value, rows))
         first = order[np.unique(rows[order], return_index=True)[1]]
         return value[first], point[first]

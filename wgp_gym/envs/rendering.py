@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_gym.drawing import new_figure
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice
 
@@ -24,6 +25,7 @@ TEXT_WIDTH, TEXT_HEIGHT = 80, 12
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind-safe set
 LABELS = 30  # of arms, that fit side by side under a picture
 MARGIN = (-0.03, 1.03)  # the axes of [0, 1]^2, so that what lies on its edge is shown whole
+AS_IT_IS: dict[str, Any] = {"parse_math": False}  # of names, in which "$" has no meaning
 RECENT = 30  # plays after which a dot has faded to its faintest
 
 
@@ -106,7 +108,7 @@ def title(seen: View) -> str:
 def draw(figure: Figure, seen: View) -> Axes:
     """Draw the view on an empty figure; return its axes."""
     axes = figure.add_subplot()
-    axes.set_title(title(seen))
+    axes.set_title(title(seen), **AS_IT_IS)
     (draw_map if seen.domain.shape[1] == 2 else draw_line)(figure, axes, seen)
     return axes
 
@@ -141,14 +143,11 @@ def arm_positions(seen: View) -> Array:
 
 def picture(seen: View) -> NDArray[np.uint8]:
     """Draw the view with matplotlib, without its global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.5), dpi=100, layout="constrained")
+    figure = new_figure(figsize=(8, 4.5), dpi=100, layout="constrained")
     draw(figure, seen)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]
-    pixels: NDArray[np.uint8] = np.array(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+    canvas: Any = figure.canvas
+    canvas.draw()
+    pixels: NDArray[np.uint8] = np.array(canvas.buffer_rgba())
     return pixels[:, :, :3].copy()
 
 
@@ -181,7 +180,7 @@ def draw_line(figure: Figure, axes: Axes, seen: View) -> None:
         axes.axvline(place[-1], color=GREEN, linewidth=1, linestyle=":", label="last action")
     if seen.names:
         every = -(-len(seen.names) // LABELS)
-        axes.set_xticks(where[::every], seen.names[::every], rotation=90, fontsize=8)
+        axes.set_xticks(where[::every], seen.names[::every], rotation=90, fontsize=8, **AS_IT_IS)
     counted = "nearest point of the grid" if seen.continuous else "arm"
     axes.set_xlabel("x" if in_order(seen) else counted)
     axes.set_ylabel("reward")

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from wgp_gym.envs import rendering
+from wgp_gym.envs.calls import PlainSpec, check_options
 from wgp_gym.envs.catalogue import make_task
 from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
@@ -21,7 +22,7 @@ from wgp_gym.seeding import seed_list
 __all__ = ["BanditEnv"]
 
 
-class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
+class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
     """A bandit whose reward function lies in an RKHS and drifts within a variation budget.
 
     ## Description
@@ -107,16 +108,16 @@ class BanditEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
         Args:
             seed: Starts the generator anew; None goes on with it.
-            options: Not used.
+            options: There are none: None or {}.
 
         Returns:
             The first observation, `(3 + d,)` or `(3 + d + n d,)`, and the info.
 
         Raises:
-            ValueError: If the seed is no int of at least 0.
+            ValueError: If the seed is no int of at least 0, or there is an option.
         """
+        check_options(options, "BanditEnv.reset")
         super().reset(seed=seed_list(seed, 1)[0])
-        del options
         self._dynamics.reset([self.np_random])
         return self._dynamics.observation()[0], self._info()
 

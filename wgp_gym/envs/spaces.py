@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from wgp_gym.envs.dynamics import REWARD_LIMIT
 from wgp_gym.envs.task import Task
+from wgp_gym.validation import misread, shown
 
 __all__ = ["action_space", "checked_actions", "observation_space"]
 
@@ -45,16 +47,15 @@ def checked_actions(space: spaces.Space[Any], action: Any) -> NDArray[Any]:
     Raises:
         ValueError: If it is not in the space.
     """
-    try:
-        array = np.asarray(action)
-    except (TypeError, ValueError):
-        array = np.array(None)
+    array = np.array(None)
+    with contextlib.suppress(TypeError, ValueError, RuntimeError):  # as rows of unequal length
+        array = array if misread(action) else np.asarray(action)
     number = array.dtype.kind in "iuf"  # a bool would pass for 0 or 1, a text for what it reads as
     if number and isinstance(space, spaces.Box):
         with np.errstate(over="ignore"):  # to infinity, which is outside
             array = array.astype(np.float32)
     if not number or not is_in(space, array):
-        raise ValueError(f"The action must be in {space}. Got {action!r} instead.")
+        raise ValueError(f"The action must be in {shown(space)}. Got {shown(action)} instead.")
     return array
 
 

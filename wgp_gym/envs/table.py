@@ -6,26 +6,34 @@ The kernel of a table without coordinates is the empirical covariance of its col
 
 from __future__ import annotations
 
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from wgp_gym import paths
+from wgp_gym.arrays import frozen
 from wgp_gym.datasets import read_table
+from wgp_gym.datasets.table import constant
 from wgp_gym.envs.episode import Episode, make_episode, rescale
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import LARGEST, SMALLEST, make_noise
 from wgp_gym.envs.optimum import search_points
+from wgp_gym.envs.precision import check_rounding
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array, Empirical, make_kernel
 from wgp_gym.rkhs import interpolants
-from wgp_gym.validation import check_choice, check_float, check_int, reject
+from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject, shown
 
 __all__ = ["TableTask", "stock_task", "table_task"]
 
 KERNELS = ("empirical", "se", "matern", "linear")
 STOCK_REWARDS = ("standardised_price", "price", "return")
 SAFE_EIGENVALUE = 1e-6  # below it, the norms of a table's rows explode
-DEFAULT_NUGGET = 0.01
+SINGULAR = 1e-12
+DEFAULT_NUGGET, LARGEST_NUGGET = 0.01, 1e6
+REMEDY = (
+    "Subtract a constant from the table's values, multiply them if they are tiny, take prices "
+    "as 'standardised_price', or ask for a larger variation_budget."
+)
 
 
 class TableParameters(TypedDict, total=False):
@@ -41,20 +49,24 @@ class TableParameters(TypedDict, total=False):
 class TableTask(Task):
     """f_t is row t of a table of rewards; the episode is the same every time but for the noise.
 
+    Rewards are rounded to single precision, which must not take more than a thousandth of a
+    row's differences: subtract a constant from values that are large beside their differences.
+
     Args:
         rewards: The rewards, `(T, n)`.
         matrix: The kernel matrix of the arms, `(n, n)`, diagonal at most 1.
-        nugget: nu >= 0: the kernel becomes (K + nu I) / (1 + nu). Default 0 where the smallest
-            eigenvalue of K is above 1e-6, else 0.01: rows need not lie in K's RKHS (Deviation:
-            [Deng22] takes the covariance as it is).
+        nugget: nu in [0, 1e6]: the kernel becomes (K + nu I) / (1 + nu). Default 0 where the
+            smallest eigenvalue of K is above 1e-6, else 0.01: rows need not lie in K's RKHS
+            (Deviation: [Deng22] takes the covariance as it is).
         arm_names: The arms' names.
         horizon: The number of steps, at most T; default T.
-        noise_std: The standard deviation of the Gaussian noise, >= 0, in units of the reward.
-        norm_bound: The largest RKHS norm B >= 0 to rescale to; None: as it is.
-        variation_budget: The variation B_T >= 0 to rescale to; None: as it is.
+        noise_std: The standard deviation of the Gaussian noise, in [0, 1e30], in units of the
+            reward.
+        norm_bound: The largest RKHS norm B to rescale to, 0 or in [1e-100, 1e30]; None: as it is.
+        variation_budget: The variation B_T to rescale to, likewise; None: as it is.
 
     Raises:
-        ValueError: If a parameter is out of its range, or the rows do not lie in the RKHS.
+        ValueError: If a parameter is out of its range, or rounding takes too much of a row.
     """
 
     def __init__(
@@ -69,6 +81,7 @@ class TableTask(Task):
         norm_bound: float | None = None,
         variation_budget: float | None = None,
     ) -> None:
+        rewards = checked_rewards(rewards)
         length, arms = rewards.shape
         steps = length if horizon is None else check_int("horizon", horizon, "TableTask", 1, length)
         kernel = Empirical(with_nugget(matrix, nugget))
@@ -83,7 +96,13 @@ class TableTask(Task):
         )
         functions = interpolants(rewards[:steps], kernel.matrix)
         functions = rescale(self.path, functions, self.norm_bound, self.variation_budget)
+        check_rounding(functions.values, "TableTask", REMEDY)
         self._episode = make_episode(self.path, functions, search_points, self.norm_bound)
+
+    @property
+    def kept_numbers(self) -> int:
+        """How many numbers an environment keeps of an episode: the noise, the rest is shared."""
+        return self.horizon
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Return the table's one episode: there is nothing to draw but the noise."""
@@ -91,18 +110,34 @@ class TableTask(Task):
         return self._episode
 
 
+def checked_rewards(given: Any) -> Array:
+    """Return rewards as an array `(T, n)` that cannot be written to.
+
+    Raises:
+        ValueError: If they are not of this kind, or not within what can be squared and shown.
+    """
+    rule = f"an array (T, n) of numbers of at most {LARGEST:g}"
+    rewards = as_floats("rewards", given, "TableTask", rule)
+    if rewards.ndim != 2 or not rewards.size or not (np.abs(rewards) <= LARGEST).all():
+        reject("rewards", "TableTask", rule, given)
+    if 0 < np.abs(rewards).max() < SMALLEST:
+        reject("rewards", "TableTask", f"0 everywhere, or somewhere at least {SMALLEST:g}", given)
+    return frozen(rewards)
+
+
 def with_nugget(matrix: Array, nugget: float | None) -> Array:
     """Return (K + nu I) / (1 + nu).
 
     Raises:
-        ValueError: If nu is negative, or 0 for a matrix that is singular.
+        ValueError: If nu is out of its range, or too small for a matrix that is singular.
     """
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if nugget is None:
         nugget = 0.0 if smallest > SAFE_EIGENVALUE else DEFAULT_NUGGET
-    nugget = check_float("nugget", nugget, "TableTask", 0)
-    if nugget == 0 and smallest < 1e-12:
-        reject("nugget", "TableTask", "above 0 for a singular kernel matrix", nugget)
+    nugget = check_float("nugget", nugget, "TableTask", 0, LARGEST_NUGGET)
+    if nugget + smallest < SINGULAR:
+        rule = f"above 0 for a singular kernel matrix, at least {SINGULAR - smallest:g} here"
+        reject("nugget", "TableTask", rule, nugget)
     shifted: Array = (matrix + nugget * np.eye(len(matrix))) / (1 + nugget)
     return shifted
 
@@ -120,9 +155,17 @@ def empirical_kernel(sample: Array) -> tuple[Array, float]:
     return (matrix + matrix.T) / 2, float(np.sqrt(largest))
 
 
+def check_columns(sample: Array, names: list[str], where: str) -> None:
+    """Check that no column of `sample` `(N, n)` is constant, but for rounding."""
+    flat = np.flatnonzero(constant(sample))
+    if flat.size:
+        raise ValueError(f"Column {shown(names[flat[0]])} is constant over {where}.")
+
+
 def stock_task(
     *,
     prices: str = "dow29",
+    header: bool = True,
     reward: str = "standardised_price",
     kernel_days: int | None = None,
     **parameters: Unpack[TableParameters],
@@ -138,6 +181,7 @@ def stock_task(
     Args:
         prices: "dow29" (embedded), or a CSV file: dates in the first column, then one column
             per stock.
+        header: Whether the file's first row names the stocks.
         reward: "standardised_price": each stock's price less its mean, over its standard
             deviation; "price"; or "return": the price over the last day's, less 1, which leaves
             one day fewer to play.
@@ -151,7 +195,7 @@ def stock_task(
         ValueError: If the table or a parameter is faulty; see `read_table` and `TableTask`.
     """
     check_choice("reward", reward, "the stock task", STOCK_REWARDS)
-    table = read_table(prices, positive=True, parameter="prices")
+    table = read_table(prices, header=header, positive=True, parameter="prices")
     rewards = np.diff(table.values, axis=0) / table.values[:-1]
     if reward != "return":
         rewards = table.values
@@ -163,10 +207,7 @@ def stock_task(
             rule = f"below {len(table.times)}, so that days are left to play"
             reject("kernel_days", "the stock task", rule, kernel_days)
     sample = rewards[:known]
-    flat = np.flatnonzero(np.ptp(sample, axis=0) == 0)
-    if flat.size:
-        name = table.names[flat[0]]
-        raise ValueError(f"Column {name!r} is constant over the days that the kernel is made of.")
+    check_columns(sample, table.names, "the days that the kernel is made of")
     if reward == "standardised_price":
         rewards = (rewards - sample.mean(axis=0)) / sample.std(axis=0)
     matrix, scale = empirical_kernel(rewards[:known])
@@ -177,6 +218,7 @@ def stock_task(
 def table_task(
     *,
     table: str = "parking",
+    header: bool = True,
     reward: str = "value",
     kernel: str = "empirical",
     lengthscale: float = 0.2,
@@ -191,10 +233,11 @@ def table_task(
     Args:
         table: "parking", "dow29" (embedded), or a CSV file: times in the first column, then
             one column per arm.
+        header: Whether the file's first row names the arms.
         reward: "value": the cell; "complement": 1 less the cell, as the free share of a car
             park is of its occupancy.
         kernel: "empirical", or "se", "matern", "linear" on the arms' places i / (n - 1).
-        lengthscale: The length l > 0 of "se" and "matern".
+        lengthscale: The length l of "se" and "matern", in [1e-9, 1e9].
         nu: The smoothness of "matern".
         **parameters: `horizon`, `noise_std`, `nugget`, `norm_bound`, `variation_budget`: see
             `TableTask`.
@@ -204,11 +247,13 @@ def table_task(
     """
     check_choice("reward", reward, "the table task", ("value", "complement"))
     check_choice("kernel", kernel, "the table task", KERNELS)
-    data = read_table(table, parameter="table")
+    data = read_table(table, header=header, parameter="table")
     rewards = data.values if reward == "value" else 1 - data.values
+    check_columns(rewards, data.names, "all rows, but for rounding")
+    made = make_kernel("se" if kernel == "empirical" else kernel, lengthscale, nu)
     if kernel == "empirical":
         matrix = empirical_kernel(rewards)[0]
     else:
         places = np.linspace(0.0, 1.0, len(data.names))[:, None]
-        matrix = make_kernel(kernel, lengthscale, nu)(places, places)
+        matrix = made(places, places)
     return TableTask(rewards, matrix, arm_names=data.names, **parameters)

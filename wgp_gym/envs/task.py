@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
+from wgp_gym.arrays import ReadOnlyArrays, frozen
 from wgp_gym.envs.episode import Episode
-from wgp_gym.envs.noise import LARGEST, Noise
+from wgp_gym.envs.noise import LARGEST, SMALLEST, Noise
 from wgp_gym.kernels import Array, Kernel
 from wgp_gym.paths import Path
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_bool, check_float, reject
 
-__all__ = ["MAX_NUMBERS", "Task", "check_size", "refuse"]
-
-MAX_NUMBERS = 50_000_000  # of an episode: to draw it takes 24 to 41 bytes for each, up to 2 GB
+__all__ = ["Task", "refuse"]
 
 
-class Task(ABC):
+class Task(ReadOnlyArrays, ABC):
     """A family of episodes; an environment plays one after the other.
 
     Args:
@@ -58,8 +56,7 @@ class Task(ABC):
     ) -> None:
         owner = type(self).__name__
         self.kernel = kernel
-        self.domain = domain.copy()
-        self.domain.setflags(write=False)  # learners are handed this very array
+        self.domain = frozen(domain)  # learners are handed this very array
         self.path = path
         self.noise = noise
         self.norm_bound = optional_bound("norm_bound", norm_bound, owner)
@@ -68,7 +65,7 @@ class Task(ABC):
             rule = "None or 0 for a task that never changes"
             reject("variation_budget", owner, rule, self.variation_budget)
         self.continuous = check_bool("continuous", continuous, owner)
-        self.arm_names = arm_names
+        self.arm_names = None if arm_names is None else list(arm_names)
         self.reward_range = reward_range
         self.contextual = check_bool("contextual", contextual, owner)
         self.link = link
@@ -77,6 +74,14 @@ class Task(ABC):
     def horizon(self) -> int:
         """The number of steps T."""
         return len(self.path.index)
+
+    @property
+    def kept_numbers(self) -> int:
+        """How many numbers an environment keeps of an episode, about."""
+        n, d = self.domain.shape
+        positions, steps = len(self.path.left), self.horizon
+        drawn = steps * n * d if self.contextual else 0
+        return int(steps + 4 * positions + 2 * self.path.num_knots * n + drawn)
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Episode:
@@ -102,9 +107,14 @@ def optional_bound(name: str, value: float | None, owner: str) -> float | None:
     """Return a bound of at least 0 as a float; None stays None.
 
     Raises:
-        ValueError: If it is no number in [0, 1e30].
+        ValueError: If it is no number in [0, 1e30], or one whose square is lost in rounding.
     """
-    return None if value is None else check_float(name, value, owner, 0, LARGEST)
+    if value is None:
+        return None
+    bound = check_float(name, value, owner, 0, LARGEST)
+    if 0 < bound < SMALLEST:
+        reject(name, owner, f"0 or at least {SMALLEST:g}", value)
+    return bound
 
 
 def refuse(owner: str, where: str, parameters: dict[str, Any]) -> None:
@@ -121,20 +131,3 @@ def refuse(owner: str, where: str, parameters: dict[str, Any]) -> None:
     for name, value in parameters.items():
         if value is not None:
             reject(name, owner, f"None {where}", value)
-
-
-def check_size(owner: str, sizes: dict[str, int], usual: dict[str, int]) -> None:
-    """Check that an episode of so many numbers can be held.
-
-    Args:
-        owner: The task.
-        sizes: The parameters whose product the numbers are.
-        usual: Their defaults. The one that is furthest above its own is named: it was given.
-
-    Raises:
-        ValueError: If there are too many.
-    """
-    if math.prod(sizes.values()) > MAX_NUMBERS:
-        name = max(sizes, key=lambda one: sizes[one] / usual[one])
-        rule = f"such that {' x '.join(sizes)} is at most {MAX_NUMBERS:,}"
-        reject(name, owner, rule, sizes[name])

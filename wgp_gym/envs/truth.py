@@ -57,7 +57,9 @@ def gather(episodes: Sequence[Episode], name: str) -> NDArray[Any]:
     if all(field is fields[0] for field in fields):
         shape = (fields[0].shape[0], len(fields), *fields[0].shape[1:])
         return np.broadcast_to(fields[0][:, None], shape)
-    return np.stack(fields, axis=1)
+    stacked = np.stack(fields, axis=1)
+    stacked.setflags(write=False)  # views of it are handed out
+    return stacked
 
 
 def linear_rewards(theta: Array, features: Array, link: str) -> Array:

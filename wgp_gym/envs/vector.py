@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from wgp_gym.envs import rendering
+from wgp_gym.envs.calls import PlainSpec, check_options
 from wgp_gym.envs.catalogue import make_task
 from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
@@ -20,28 +21,37 @@ from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
+from wgp_gym.sizes import MAX_BATCH_NUMBERS
 from wgp_gym.validation import check_int, reject
 
 __all__ = ["BanditVectorEnv"]
 
+OWNER = "BanditVectorEnv"
+MAX_ENVS = 100_000
 Batch = tuple[NDArray[np.float32], dict[str, Any]]
 
 
-class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
+class BanditVectorEnv(
+    PlainSpec, gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArray[Any]]
+):
     """B environments `BanditEnv` in lockstep: spaces, rewards and infos are described there.
 
     Sub-environment i, reset with seed s, is the single environment reset with seed s + i,
-    number for number. After step T the next call of `step` starts the next episodes and ignores
-    its actions (Gymnasium's NEXT_STEP rule).
+    number for number. What comes after step T is Gymnasium's rule of that name, the same as of its
+    `SyncVectorEnv`: by default the next call of `step` starts the next episodes and ignores its
+    actions. All episodes are in lockstep: they end together, and are reset together.
 
     Args:
-        num_envs: The number B of sub-environments.
+        num_envs: The number B of sub-environments, at most 100,000.
         task: A name in `wgp_gym.envs.catalogue.TASKS`, or a `Task`.
         render_mode: None, "rgb_array" or "ansi".
+        autoreset_mode: A `gymnasium.vector.AutoresetMode` or its value. "NextStep"; "SameStep":
+            step T returns the first observations of the next episodes, and the last ones stand
+            in `info` as "final_obs" and "final_info"; "Disabled": `reset` must be called.
         **parameters: The parameters of the task that is named.
 
     Raises:
-        ValueError: If a parameter is out of its range.
+        ValueError: If a parameter is out of its range, or B episodes are too large to hold.
     """
 
     metadata = {  # noqa: RUF012
@@ -56,11 +66,15 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
         *,
         task: str | Task,
         render_mode: str | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         **parameters: Any,
     ) -> None:
-        self.num_envs = check_int("num_envs", num_envs, "BanditVectorEnv", 1)
+        self.num_envs = num_envs = check_int("num_envs", num_envs, OWNER, 1, MAX_ENVS)
+        self._autoreset = checked_autoreset(autoreset_mode)
+        self.metadata = self.metadata | {"autoreset_mode": self._autoreset}
         self.task = make_task(task, **parameters)
-        self.render_mode = rendering.checked_mode(render_mode, "BanditVectorEnv")
+        check_batch(num_envs, self.task)
+        self.render_mode = rendering.checked_mode(render_mode, OWNER)
         self.single_observation_space = observation_space(self.task)
         self.single_action_space = action_space(self.task)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -91,11 +105,11 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
 
         Raises:
             ValueError: If there is not one seed, an int of at least 0, for each sub-environment,
-                or a mask leaves one out.
+                or a mask leaves one out, or there is another option.
         """
-        mask = (options or {}).get("reset_mask")
-        if mask is not None and not np.all(mask):
-            reject("reset_mask", "BanditVectorEnv.reset", "True for all sub-environments", mask)
+        given = check_options(options, f"{OWNER}.reset", ("reset_mask",))
+        if "reset_mask" in given:
+            check_mask(given["reset_mask"], self.num_envs)
         self._seed(seed)
         return self._reset()
 
@@ -126,16 +140,34 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
 
         Raises:
             ValueError: If an action is not in the action space.
-            ResetNeeded: If there was no reset yet.
+            ResetNeeded: If there was no reset yet, or the episodes are over and autoreset is
+                disabled.
         """
-        flags = np.zeros(self.num_envs, bool)
-        if self._generators and self._dynamics.over:
+        dynamics, flags = self._dynamics, np.zeros(self.num_envs, bool)
+        if self._generators and dynamics.over and self._autoreset == AutoresetMode.NEXT_STEP:
             observation, info = self._reset()
             return observation, np.zeros(self.num_envs), flags, flags.copy(), info
-        self._dynamics.step(checked_actions(self.action_space, actions))
-        over = np.full(self.num_envs, self._dynamics.over)
-        dynamics = self._dynamics
-        return dynamics.observation(), dynamics.reward.copy(), flags, over, self._info()
+        dynamics.step(checked_actions(self.action_space, actions))
+        observation, reward, info = dynamics.observation(), dynamics.reward.copy(), self._info()
+        over = np.full(self.num_envs, dynamics.over)
+        if dynamics.over and self._autoreset == AutoresetMode.SAME_STEP:
+            final = self._final(observation, info)
+            observation, info = self._reset()
+            info |= final
+        return observation, reward, flags, over, info
+
+    def _final(self, observations: NDArray[np.float32], info: dict[str, Any]) -> dict[str, Any]:
+        """Return the last observations and infos of episodes as Gymnasium's wrappers expect."""
+        rows = np.full(self.num_envs, None, dtype=object)
+        for i, row in enumerate(observations):
+            rows[i] = row
+        everyone = np.ones(self.num_envs, bool)
+        return {
+            "final_obs": rows,
+            "_final_obs": everyone,
+            "final_info": info,
+            "_final_info": everyone.copy(),
+        }
 
     def _info(self) -> dict[str, Any]:
         """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""
@@ -186,3 +218,39 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArr
             return None
         views = (rendering.view(self._dynamics, i) for i in range(self.num_envs))
         return tuple(rendering.render(view, self.render_mode) for view in views)
+
+
+def checked_autoreset(given: Any) -> AutoresetMode:
+    """Return the rule of what comes after step T.
+
+    Raises:
+        ValueError: If there is none of that name.
+    """
+    try:
+        return AutoresetMode(given)
+    except (TypeError, ValueError):
+        rule = "one of " + ", ".join(repr(mode.value) for mode in AutoresetMode)
+        reject("autoreset_mode", OWNER, rule, given)
+
+
+def check_batch(count: int, task: Task) -> None:
+    """Check that B episodes can be held.
+
+    Raises:
+        ValueError: If they are too large together.
+    """
+    if count * task.kept_numbers > MAX_BATCH_NUMBERS:
+        rule = f"at most {MAX_BATCH_NUMBERS // task.kept_numbers:,} for episodes of this size"
+        reject("num_envs", OWNER, rule, count)
+
+
+def check_mask(mask: Any, count: int) -> None:
+    """Check that a mask resets all sub-environments.
+
+    Raises:
+        ValueError: If it is no array `(B,)` of bools, or leaves one out.
+    """
+    array = np.asarray(mask) if isinstance(mask, (list, tuple, np.ndarray)) else np.array(None)
+    rule = "True for all sub-environments, whose episodes are in lockstep and end together"
+    if array.dtype != bool or array.shape != (count,) or not array.all():
+        reject("reset_mask", f"{OWNER}.reset", rule, mask)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wgp_gym.envs.noise import SMALLEST
 from wgp_gym.kernels import Array
 from wgp_gym.validation import as_floats, reject
 
@@ -14,6 +15,7 @@ __all__ = ["Jumps", "Rotation", "Walk", "on_sphere"]
 
 OWNER = "LinearTask"
 ROUNDING = 1e-9  # a vector of norm 1 that was typed in may be this much longer
+SMALLEST_SINE = 1e-6  # of the angle between a start and the direction to turn towards
 
 
 def on_sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -79,9 +81,7 @@ class Rotation(Walk):
         self._theta = None if theta is None else in_ball(theta, dim)
         if self._theta is None:
             return
-        if len(self._theta) > (1 if dim == 2 else 2) or np.linalg.matrix_rank(self._theta) < len(
-            self._theta
-        ):
+        if len(self._theta) > (1 if dim == 2 else 2) or not independent(self._theta):
             rule = "a start, with dim > 2 perhaps another direction, linearly independent"
             reject("theta", OWNER, rule, theta)
 
@@ -112,6 +112,20 @@ def in_ball(theta: Any, dim: int) -> Array:
     vectors = as_floats("theta", theta, OWNER, rule)
     if vectors.ndim != 2 or vectors.shape[1] != dim or not len(vectors):
         reject("theta", OWNER, rule, theta)
-    if not (np.sqrt(np.sum(vectors**2, axis=1)) <= 1 + ROUNDING).all():  # NaN is not, either
+    if not (np.abs(vectors) <= 1 + ROUNDING).all():  # NaN is not, either
         reject("theta", OWNER, rule, theta)
+    norms = np.sqrt(np.sum(vectors**2, axis=1))
+    if not (norms <= 1 + ROUNDING).all():
+        reject("theta", OWNER, rule, theta)
+    if (norms < SMALLEST).any() and vectors[norms < SMALLEST].any():
+        reject("theta", OWNER, f"a list of vectors of norm 0 or at least {SMALLEST:g}", theta)
     return vectors.astype(float)
+
+
+def independent(vectors: Array) -> bool:
+    """Return whether one or two vectors `(K, d)` are linearly independent, beyond rounding."""
+    norms = np.linalg.norm(vectors, axis=1)
+    if not norms.all():
+        return False
+    first, *others = vectors / norms[:, None]
+    return all(np.linalg.norm(one - first * (first @ one)) > SMALLEST_SINE for one in others)

@@ -200,3 +200,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return meet(name, env_id) and fits(name, env_id)
 
     items[:] = [item for item in items if _kept(item)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests pay rewards that no B allows; `test_agents_units.py` looks at the warning."""
+    config.addinivalue_line("filterwarnings", "ignore::wgp_agents.units.RewardUnits")

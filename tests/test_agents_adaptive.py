@@ -166,17 +166,23 @@ def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
     assert agent.belief().lengthscale == 1.0
 
 
-UNIT, POSITIVE = r"at least one number in \[0, 1\]", r"at least one number in \[1e-09, 1e\+09\]"
+UNIT = r"at least one number in \[0, 1\]"
 BAD_DRIFTS: tuple[Any, ...] = ((), 0.1, (-0.1,), (0.1, 1.1), [[0.1]], (math.nan,), "fit")
 BAD_FACTORS: tuple[Any, ...] = ((), 1.0, (0.0,), (1.0, -1.0), (math.inf,), (math.nan,), None)
 BAD_WIDTHS: tuple[Any, ...] = (-0.1, math.nan, math.inf, None, "wide", np.ones(2))
 BAD_CHANCES: tuple[Any, ...] = (-0.1, 1.0, math.nan, None, True)
 NUMBERS: list[tuple[str, Any, str]] = [
     *(("drifts", bad, UNIT) for bad in BAD_DRIFTS),
-    *((name, bad, POSITIVE) for name in ("noise_ratios", "lengthscales") for bad in BAD_FACTORS),
-    *(("width", bad, r"a float in \[0, inf\)") for bad in BAD_WIDTHS),
+    *(("noise_ratios", bad, r"at least one number in \[1e-09, 1e\+09\]") for bad in BAD_FACTORS),
+    *(("lengthscales", bad, r"at least one number in \[1e-06, 1e\+06\]") for bad in BAD_FACTORS),
+    *(("width", bad, r"a float in \[0, 1e.30\]") for bad in BAD_WIDTHS),
     *(("exploration", bad, r"a float in \[0, 1\)") for bad in BAD_CHANCES),
 ]
+
+
+def test_more_models_than_memory_holds() -> None:
+    with pytest.raises(ValueError, match="drifts x noise_ratios x lengthscales is at most 2,000"):
+        AdaptiveWGPUCB(PROBLEM, drifts=np.linspace(0.0, 1.0, 1000).tolist())
 
 
 @pytest.mark.parametrize(("name", "bad", "rule"), NUMBERS)

@@ -214,9 +214,9 @@ def regrets(agents: list[Any], means: Array) -> list[float]:
 @pytest.mark.parametrize(
     ("made", "parameters", "message"),
     [
-        (Exp3, {"gamma": 0.0}, r"'gamma' parameter of Exp3 must be a float in \(0, 1\]"),
+        (Exp3, {"gamma": 0.0}, r"'gamma' parameter of Exp3 must be a float in \[1e-30, 1\]"),
         (Exp3S, {"gamma": 1.5}, "'gamma' parameter of Exp3S"),
-        (Exp3S, {"alpha": -0.1}, r"'alpha' parameter of Exp3S must be a float in \[0, inf\)"),
+        (Exp3S, {"alpha": -0.1}, r"'alpha' parameter of Exp3S must be a float in \[0, 1e"),
         (Exp3S, {"num_changes": -1}, "'num_changes' parameter of Exp3S"),
         (Rexp3, {"gamma": "theory"}, "'gamma' parameter of Rexp3"),
         (Rexp3, {"batch_size": 0.5}, "'batch_size' parameter of Rexp3 must be a whole number"),

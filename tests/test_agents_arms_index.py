@@ -210,14 +210,20 @@ def test_agents_survive_copies_and_huge_rewards(made: Any, parameters: dict[str,
 
 
 def test_ties_are_broken_uniformly() -> None:
-    index = np.array([[1.0, math.inf, 0.0, math.inf, math.nan, math.inf]] * 300)
+    index = np.array([[1.0, math.inf, 0.0, math.inf, -math.inf, math.inf]] * 300)
     chosen = argmax(index, (np.arange(300) + 0.5) / 300)
     np.testing.assert_array_equal(np.bincount(chosen, minlength=6), [0, 100, 0, 100, 0, 100])
     close = np.array([[0.5, 0.5 - 1e-10, 0.5 - 1e-8]] * 2)
     np.testing.assert_array_equal(argmax(close, np.array([0.2, 0.9])), [0, 1])
-    lost = np.array([[math.nan, -math.inf, math.nan]] * 3)  # all are the smallest
+    lost = np.full((3, 3), -math.inf)  # all are the smallest
     np.testing.assert_array_equal(argmax(lost, np.array([0.2, 0.5, 0.9])), [0, 1, 2])
-    np.testing.assert_array_equal(argmax(np.array([[-1e30, math.nan]]), np.array([0.9])), [0])
+    np.testing.assert_array_equal(argmax(np.array([[-1e30, -math.inf]]), np.array([0.9])), [0])
+
+
+def test_what_is_not_a_number_is_never_played() -> None:
+    for row in ([0.0, math.nan], [math.nan] * 2, [math.inf, math.nan]):
+        with pytest.raises(ValueError, match=r"posterior is not finite.*'regularization'"):
+            argmax(np.array([[0.0, 1.0], row]), np.array([0.9, 0.9]))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +232,7 @@ def test_ties_are_broken_uniformly() -> None:
         (UCB1, {"reward_range": (1, 0)}, "'reward_range' parameter of UCB1 must be None or two"),
         (DUCB, {"discount": 1.1}, r"'discount' parameter of DUCB must be a float in \[0, 1\]"),
         (DUCB, {"num_changes": 501}, r"'num_changes' .* must be a whole number in \[0, 500\]"),
-        (DUCB, {"xi": -1.0}, r"'xi' parameter of DUCB must be a float in \[0, inf\)"),
+        (DUCB, {"xi": -1.0}, r"'xi' parameter of DUCB must be a float in \[0, 1e"),
         (SWUCB, {"window": 0}, r"'window' parameter of SWUCB must be a whole number in \[1, inf"),
         (SWUCB, {"num_changes": 0.5}, "'num_changes' parameter of SWUCB must be a whole"),
         (SWUCB, {"xi": math.inf}, "'xi' parameter of SWUCB"),

@@ -177,7 +177,8 @@ def test_each_episode_begins_alike() -> None:
 
 def test_a_learner_that_restarts_alone_begins_a_block_of_its_own() -> None:
     words: dict[str, Any] = {"block_length": 7, "discounts": DISCOUNTS}
-    shown = np.array([[0.1, 1.0, 0.5, 0.3], [0.1, 1.0, 0.5, -0.3]])
+    middle = float(DOMAIN[len(DOMAIN) // 2, 0])
+    shown = np.array([[0.1, 1.0, middle, 0.3], [0.1, 1.0, middle, -0.3]])
 
     def run(agent: BOBWGPUCB, rows: Floats, starts: set[int]) -> list[tuple[Any, Any]]:
         agent.reset(4)
@@ -199,14 +200,14 @@ def test_a_learner_that_restarts_alone_begins_a_block_of_its_own() -> None:
     [
         ({"block_length": 0}, r"'block_length' parameter of BOBWGPUCB must be an int in \[1, 84\]"),
         ({"block_length": 85}, r"an int in \[1, 84\]. Got 85"),
-        ({"discounts": []}, r"'discounts' parameter of BOBWGPUCB must be numbers in \(0, 1\]"),
-        ({"discounts": [0.0, 0.5]}, r"numbers in \(0, 1\]"),
-        ({"discounts": [0.5, 1.1]}, r"numbers in \(0, 1\]"),
-        ({"discounts": [math.nan]}, r"numbers in \(0, 1\]"),
-        ({"discounts": 0.5}, r"numbers in \(0, 1\]"),
-        ({"gamma": 0.0}, r"'gamma' parameter of BOBWGPUCB must be a float in \(0, 1\]"),
+        ({"discounts": []}, r"'discounts' parameter of BOBWGPUCB must be numbers in \[1e-30, 1\]"),
+        ({"discounts": [0.0, 0.5]}, r"numbers in \[1e-30, 1\]"),
+        ({"discounts": [0.5, 1.1]}, r"numbers in \[1e-30, 1\]"),
+        ({"discounts": [math.nan]}, r"numbers in \[1e-30, 1\]"),
+        ({"discounts": 0.5}, r"numbers in \[1e-30, 1\]"),
+        ({"gamma": 0.0}, r"'gamma' parameter of BOBWGPUCB must be a float in \[1e-30, 1\]"),
         ({"reward_range": (1.0, 1.0)}, "'reward_range' parameter of BOBWGPUCB must be None or two"),
-        ({"delta": 1.0}, r"'delta' parameter of BOBWGPUCB must be a float in \(0, 1\)"),
+        ({"delta": 1.0}, r"'delta' parameter of BOBWGPUCB must be a float in \[1e-30, 1\)"),
     ],
     ids=str,
 )

@@ -396,7 +396,7 @@ def test_a_reward_that_is_not_finite(name: str, reward: float) -> None:
     agent = make(name, box(2))
     for point in ([0.1, 0.2], [0.7, 0.5]):
         agent.observe(point, 1.0)
-    match = r"A reward must be finite\. Got .* instead\."
+    match = "must be .*a finite (number|last reward)"
     check_refused(agent, lambda: agent.observe([0.5, 0.5], reward), match)
     check_refused(agent, lambda: agent.predict([0.1, 1.0, 0.5, 0.5, reward]), match)
 
@@ -407,7 +407,7 @@ def test_a_reward_that_is_not_finite(name: str, reward: float) -> None:
 def test_a_point_outside_the_box(action: Any) -> None:
     agent = make("wgp-ucb", box(2))
     agent.observe([0.1, 0.2], 1.0)
-    match = r"Each action must be in \[0, 1\], in an array \(2,\)\. Got .* instead\."
+    match = r"must be in \[0, 1\], in an array \(2,\)\. Got"
     check_refused(agent, lambda: agent.observe(action, 1.0), match)
 
 

@@ -208,7 +208,7 @@ def test_arms_must_be_shown(name: str) -> None:
     agent, shown = make(name, task(2)), np.zeros((2, 3 + D + N * D))
     with pytest.raises(RuntimeError, match=r"drawn anew at each step: show them to act\(\) first"):
         agent.observe([0, 1], [0.0, 0.0])
-    with pytest.raises(ValueError, match=r"There must be 2 observations\. Got 1 instead"):
+    with pytest.raises(ValueError, match=r"'observation' .* an array of numbers\. Got None"):
         agent.act()
     with pytest.raises(ValueError, match=r"There must be 2 observations\. Got 1 instead"):
         agent.act(shown[:1])
@@ -231,7 +231,7 @@ def test_a_wrong_observation_changes_nothing() -> None:
     other, before = copy.deepcopy(agent), agent.posterior()
     with pytest.raises(ValueError, match="An observation has 24 numbers"):
         agent.act(np.zeros(6))
-    with pytest.raises(ValueError, match="A reward must be finite"):
+    with pytest.raises(ValueError, match="finite last reward"):
         agent.predict(observation(1, arms[0, 1], math.inf, arms[1]))
     np.testing.assert_array_equal(agent.posterior(), before)
     shown = observation(1, 0.0, 0.0, arms[1])
@@ -332,3 +332,81 @@ def test_without_an_environment_the_arms_are_shown_by_hand(batch: int | None) ->
         agent.observe(action, reward)
         regret.append(float(np.mean(paid.max(axis=-1) - reward)))
     assert np.mean(regret[-20:]) < 0.25 * np.mean(regret[:10])
+
+
+LATE = ("adaptive-wgp-ucb", "d-lin-ucb", "tv-gp-ucb")
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_late_feedback_is_booked_on_the_arms_that_it_names(name: str) -> None:
+    places, pay = episode(3)
+    prompt, late = make(name, task()), make(name, task())
+    for t in range(20):
+        chosen = prompt.act(observation_of(places[t]))
+        prompt.observe(chosen, pay[t, chosen])
+    late.act(observation_of(places[0]))
+    for t in range(20):  # the same plays, each told when the next arms are shown already
+        late.act(observation_of(places[t + 1]))
+        told = int(np.random.default_rng(t).integers(N))
+        late.observe(told, pay[t, told], arms=places[t])
+    again = make(name, task())
+    for t in range(20):
+        again.act(observation_of(places[t]))
+        told = int(np.random.default_rng(t).integers(N))
+        again.observe(told, pay[t, told])
+    again.act(observation_of(places[20]))  # as many choices, hence as many draws
+    for agent in (late, again):
+        agent.act(observation_of(places[21]))
+    posteriors = [agent.posterior() for agent in (late, again)]  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(*posteriors)
+
+
+def test_feedback_that_may_be_about_other_arms_is_refused() -> None:
+    places, _ = episode(4)
+    agent = make("d-lin-ucb", task())
+    assert isinstance(agent, GPAgent)
+    agent.act(observation_of(places[0]))
+    agent.act(observation_of(places[1]))
+    before = copy.deepcopy(agent)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"say which ones .* observe\(action, reward, arms="):
+            agent.observe(2, 1.0)
+    np.testing.assert_array_equal(agent.posterior(), before.posterior())
+    agent.observe(2, 1.0, arms=places[0])
+    with pytest.raises(RuntimeError, match="say which ones"):  # one is still to come, or lost
+        agent.observe(2, 1.0)
+    agent.observe(2, 1.0, arms=places[1])  # now the last ones are meant: all is settled
+    agent.observe(3, 0.5)  # somebody else's play of the same arms
+    agent.act(observation_of(places[2]))
+    agent.observe(2, 1.0)
+    agent.act(observation_of(places[3]))
+    agent.act(observation_of(places[4]))
+    agent.reset(0)
+    agent.act(observation_of(places[5]))
+    agent.observe(0, 1.0)
+
+
+def test_the_same_arms_shown_again_leave_no_doubt() -> None:
+    places, _ = episode(4)
+    agent = make("d-lin-ucb", task())
+    agent.act(observation_of(places[0]))
+    agent.act(observation_of(places[0]))  # a call that was made again
+    agent.observe(2, 1.0)
+    agent.act(observation_of(places[1]))
+    first = agent.arms
+    agent.act(observation_of(places[2]))
+    agent.observe(2, 1.0, arms=first)  # as the agent itself keeps them
+
+
+def test_named_arms_that_do_not_fit() -> None:
+    agent, places = make("d-lin-ucb", task()), episode(4)[0]
+    wrong: list[Any] = [places[0][:3], places[0] + 1.0, np.full((N, D), math.nan), "arms", places]
+    for arms in wrong:
+        with pytest.raises(
+            ValueError, match=rf"'arms' .* in \[0, 1\]\^{D}, in an array \((1, )?{N}, {D}"
+        ):
+            agent.observe(0, 1.0, arms=arms)
+    stay = wgp_agents.make("igp-ucb", task(kernel=SquaredExponential(0.2), contextual=False))
+    stay.reset(0)
+    with pytest.raises(ValueError, match="must be left out where arms stay the same"):
+        stay.observe(0, 1.0, arms=places[0])

@@ -55,12 +55,15 @@ def test_memory_and_width_by_hand() -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"discount": 0.0}, "'discount' parameter of DGLMUCB must be a float in \\(0, 1\\]"),
+        ({"discount": 0.0}, "'discount' parameter of DGLMUCB must be a float in \\[1e-30, 1\\]"),
         ({"tuning": "corect"}, "'tuning' parameter of DGLMUCB must be one of 'original'"),
         ({"variation_budget": "guess"}, "'variation_budget' .* must be 'known', 'unknown' or"),
         ({"variation_budget": -1.0}, "'variation_budget' parameter of DGLMUCB must be a float"),
-        ({"regularization": 0.0}, "'regularization' parameter of DGLMUCB must be a float in \\(0"),
-        ({"delta": 1.0}, "'delta' parameter of DGLMUCB must be a float in \\(0, 1\\)"),
+        (
+            {"regularization": 0.0},
+            "'regularization' parameter of DGLMUCB must be a float in .1e-09",
+        ),
+        ({"delta": 1.0}, "'delta' parameter of DGLMUCB must be a float in \\[1e-30, 1\\)"),
         ({"norm_bound": -0.1}, "'norm_bound' parameter of DGLMUCB must be a float in \\[0"),
         ({"confidence": "sure"}, "'confidence' parameter of DGLMUCB must be one of 'paper'"),
         ({"reward_range": (1, 0)}, "'reward_range' parameter of DGLMUCB must be None or two"),

@@ -139,7 +139,7 @@ def test_a_learner_that_is_shown_a_play_first_has_weights_of_its_own() -> None:
     env.reset(seed=0)
     agent.reset(0)
     begun = np.array([False, True])
-    agent.predict(np.array([[0.1, 1, 0.5, 7], [0, 0, 0, 0]], np.float32), episode_start=begun)
+    agent.predict(np.array([[0.1, 1, 49 / 99, 7], [0, 0, 0, 0]], np.float32), episode_start=begun)
     assert np.abs(agent._network._weights).sum(axis=1).min() > 0
 
 
@@ -197,7 +197,7 @@ def test_within_500_plays_it_learns_and_follows_the_changes() -> None:
         ({"hidden": 0}, "'hidden' parameter of NeuralGreedy"),
         (
             {"learning_rate": 0.0},
-            r"'learning_rate' parameter of NeuralGreedy must be a float in \(0",
+            r"'learning_rate' parameter of NeuralGreedy must be a float in \[1e-30, 1\]",
         ),
     ],
 )

@@ -71,12 +71,13 @@ def test_without_noise_an_agent_learns_exactly(name: str) -> None:
     np.testing.assert_allclose(agent.posterior().mean, truth, atol=2e-3)
 
 
-IN_UNIT = r"a float in \(0, 1\], or one for each learner"
-IN_OPEN = r"a float in \(0, 1\), or one for each learner"
-FROM_ZERO = r"a float in \[0, inf\), or one for each learner"
-ABOVE_ZERO = r"a float in \(0, inf\), or one for each learner"
+IN_UNIT = r"a float in \[1e-30, 1\], or one for each learner"
+IN_OPEN = r"a float in \[1e-30, 1\), or one for each learner"
+FROM_ZERO = r"a float in \[0, 1e\+30\], or one for each learner"
+ABOVE_ZERO = r"a float in \[1e-30, 1e\+30\], or one for each learner"
+NOISE = r"a float in \[1e-09, 1e\+60\], or one for each learner"
 WHOLE = r"a whole number in \[1, inf\], or one for each learner"
-HINT = r"'known', 'unknown' or a number in \[0, inf\)"
+HINT = r"'known', 'unknown' or a number in \[0, 1e\+30\]"
 OWN: list[tuple[str, str, list[Any], str]] = [
     ("wgp-ucb", "discount", [0.0, -0.5, 1.01, math.nan, "0.9", True, [0.9, 0.0, 1.0]], IN_UNIT),
     ("sw-gp-ucb", "window", [0, -3, 0.5, 1.5, math.nan, "ten", [1, 2.5, 3]], WHOLE),
@@ -84,7 +85,7 @@ OWN: list[tuple[str, str, list[Any], str]] = [
 ]
 COMMON: list[tuple[str, list[Any], str]] = [
     ("delta", [0.0, 1.0, -0.1, math.nan, [0.1, 1.0, 0.1]], IN_OPEN),
-    ("regularization", [0.0, -1.0, math.inf, math.nan, "big"], ABOVE_ZERO),
+    ("regularization", [0.0, 1e-18, -1.0, math.inf, math.nan, "big"], NOISE),
     ("norm_bound", [-1.0, math.inf, math.nan, [1.0, -1.0, 1.0]], FROM_ZERO),
     ("noise_scale", [-0.1, math.inf, math.nan], FROM_ZERO),
 ]

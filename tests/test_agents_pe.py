@@ -248,10 +248,10 @@ def test_the_candidates_by_default() -> None:
         ({"values": 0.1}, r"at least one number in \[0, 1\]"),
         ({"values": [0.0, 0.9], "candidates": "discount"}, r"at least one number in \(0, 1\]"),
         ({"confidence_width": "paper"}, "'theory', 'heuristic', a number or a function"),
-        ({"confidence_width": -1.0}, "a float in .0, inf"),
-        ({"delta": 0.0}, "a float in .0, 1."),
-        ({"regularization": 0.0}, "a float in .0, inf"),
-        ({"noise_scale": -1.0}, "a float in .0, inf"),
+        ({"confidence_width": -1.0}, r"a float in .*, 1e.[36]0\]"),
+        ({"delta": 0.0}, r"a float in \[1e-30, 1\)"),
+        ({"regularization": 0.0}, r"a float in .*, 1e.[36]0\]"),
+        ({"noise_scale": -1.0}, r"a float in .*, 1e.[36]0\]"),
     ],
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], rule: str) -> None:

@@ -135,6 +135,6 @@ def test_where_an_episode_begins_the_reward_of_another_does_not_count() -> None:
     agent = wgp_agents.make("wgp-ucb", make_env(), norm_bound=1.0)
     assert isinstance(agent, GPAgent)
     agent.reset(SEED)
-    agent.predict([0.5, 1.0, 0.5, 3.0], episode_start=[False])
-    agent.predict([0.5, 1.0, 0.5, np.nan], episode_start=[True])
+    agent.predict([0.5, 1.0, 0.0, 3.0], episode_start=[False])
+    agent.predict([0.5, 1.0, 0.0, np.nan], episode_start=[True])
     assert not agent.posterior().mean.any()

@@ -13,7 +13,11 @@ from conftest import LEARNERS, takers
 import wgp_agents
 from wgp_agents import WGPUCB
 from wgp_agents.benchmark.rollout import Rollout, make_vector, rollout
+from wgp_agents.gp.agent import GPAgent
 from wgp_agents.river import KeepRegret, RiverPolicy
+from wgp_agents.units import RewardUnits
+from wgp_gym.kernels import Empirical
+from wgp_gym.problem import BanditProblem
 
 ABRUPT = "WGPBandit-Abrupt-v0"
 
@@ -105,6 +109,35 @@ def test_other_errors() -> None:
     policy.update(arm, 1.0)
     with pytest.raises(ValueError, match=r"'arm_id' parameter of RiverPolicy\.update must be one"):
         policy.update(100, 1.0)
-    message = "The 'arm_ids' parameter of RiverPolicy.pull must be names of 100 arms"
-    with pytest.raises(ValueError, match=message):
-        policy.pull(range(99))
+    with pytest.raises(ValueError, match="must be different names of 100 arms"):
+        policy.clone().pull(range(99))
+    with pytest.raises(ValueError, match="must be different names of 100 arms"):
+        policy.clone().pull([1] * 100)
+    with pytest.raises(ValueError, match="must be the same arms as before"):
+        policy.pull(range(1, 101))
+    contextual = gymnasium.make("WGPBandit-LinearContextual-v0", horizon=20)
+    with pytest.raises(ValueError, match="one whose arms stay the same"):
+        RiverPolicy("lin-ucb", contextual, norm_bound=1.0)
+
+
+def test_an_arm_keeps_its_name_whatever_the_order_in_which_it_is_offered() -> None:
+    problem = BanditProblem(Empirical(np.eye(3)), np.linspace(0, 1, 3)[:, None], 50, 0.1, 1.0)
+    policy = RiverPolicy("igp-ucb", problem, seed=1)
+    policy.pull(["left", "middle", "right"])
+    policy.update("right", 3.0)
+    policy.pull(["right", "middle", "left"])
+    policy.update("right", 3.0)  # late: it was offered in another order since
+    assert isinstance(policy.agent, GPAgent)
+    mean = policy.agent.posterior().mean
+    assert mean[2] > 1
+    assert mean[:2].tolist() == [0, 0]
+
+
+def test_wrappers_are_read() -> None:
+    env = gymnasium.make("WGPBandit-ArmsAbrupt-v0")
+    with pytest.raises(ValueError, match=r"'env' parameter of RiverPolicy .*'StickyAction'"):
+        RiverPolicy("ucb1", gymnasium.wrappers.StickyAction(env, 0.5))
+    shifted = gymnasium.wrappers.TransformReward(env, lambda paid: float(paid) + 50.0)
+    with pytest.warns(RewardUnits, match="TransformReward changes the rewards") as caught:
+        RiverPolicy("ucb1", shifted).clone()
+    assert [one.filename for one in caught] == [__file__]

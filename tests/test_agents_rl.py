@@ -124,7 +124,7 @@ def test_predict_restarts_one_learner_and_leaves_the_other() -> None:
     agent = SB3Agent(env, algo="ppo", model=model)
     env.reset(seed=0)
     agent.reset(0)
-    first = np.array([[0.1, 1, 0.5, 7.0], [0.1, 1, 0.25, 8.0]], np.float32)
+    first = np.array([[0.1, 1, 49 / 99, 7.0], [0.1, 1, 25 / 99, 8.0]], np.float32)
     agent.predict(first)
     again = first.copy()
     again[1] = 0.0  # the second learner's episode begins anew
@@ -139,12 +139,12 @@ def test_each_learner_sees_its_own_history() -> None:
     agent = SB3Agent(env, algo="ppo", model=model)
     env.reset(seed=0)
     agent.reset(0)
-    agent.predict(np.array([[0.1, 1, 0.5, 7.0], [0.1, 1, 0.25, 8.0]], np.float32))
+    agent.predict(np.array([[0.1, 1, 49 / 99, 7.0], [0.1, 1, 25 / 99, 8.0]], np.float32))
     again = np.array([False, True])  # the second learner's episode begins anew
-    agent.predict(np.array([[0.2, 1, 0.75, 9.0], [0, 0, 0, 0]], np.float32), episode_start=again)
-    expected = [2 / 9, 1, 74 / 99, 9, 1, 49 / 99, 7, 0, 0, 0]  # the nearest arms' places
+    agent.predict(np.array([[0.2, 1, 74 / 99, 9.0], [0, 0, 0, 0]], np.float32), episode_start=again)
+    expected = [2 / 9, 1, 74 / 99, 9, 1, 49 / 99, 7, 0, 0, 0]
     np.testing.assert_allclose(model.seen[-1][0], expected, atol=1e-6)
-    agent.predict(np.array([[0.3, 1, 0.5, 1.0], [0.1, 1, 0.5, 2.0]], np.float32))
+    agent.predict(np.array([[0.3, 1, 49 / 99, 1.0], [0.1, 1, 49 / 99, 2.0]], np.float32))
     np.testing.assert_allclose(model.seen[-1][:, 0], [3 / 9, 1 / 9], atol=1e-6)
 
 

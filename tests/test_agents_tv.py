@@ -195,12 +195,12 @@ def test_a_copy_plays_on_alike(kind: Any) -> None:
 
 
 ERRORS: list[tuple[str, Any, str]] = [
-    ("delta", 0.0, "a float in .0, 1."),
+    ("delta", 0.0, r"a float in \[1e-30, 1\)"),
     ("delta", [0.1, 0.1], "a scalar or of shape"),
     ("confidence_width", "paper", "'theory', 'heuristic',.* a number or a function"),
-    ("confidence_width", -1.0, "a float in .0, inf"),
-    ("regularization", 0.0, "a float in .0, inf"),
-    ("noise_scale", -1.0, "a float in .0, inf"),
+    ("confidence_width", -1.0, r"a float in .*, 1e.[36]0\]"),
+    ("regularization", 0.0, r"a float in .*, 1e.[36]0\]"),
+    ("noise_scale", -1.0, r"a float in .*, 1e.[36]0\]"),
 ]
 
 

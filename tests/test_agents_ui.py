@@ -176,11 +176,11 @@ def test_huge_rewards(model: str) -> None:
 
 
 ERRORS: list[tuple[str, Any, str]] = [
-    ("injection", -0.1, "a float in .0, inf"),
-    ("injection", math.inf, "a float in .0, inf"),
+    ("injection", -0.1, r"a float in .*, 1e.[36]0\]"),
+    ("injection", math.inf, r"a float in .*, 1e.[36]0\]"),
     ("injection", [0.1, 0.1], "a scalar or of shape"),
     ("model", "drift", "one of"),
-    ("delta", 1.0, "a float in .0, 1."),
+    ("delta", 1.0, r"a float in \[1e-30, 1\)"),
     ("confidence_width", "paper", "'theory', 'heuristic', a number or a function"),
     ("confidence_width", "constant", "'theory', 'heuristic', a number or a function"),
 ]

@@ -120,12 +120,12 @@ def test_a_schedule_may_give_each_learner_its_own(name: str) -> None:
 @pytest.mark.parametrize(
     ("value", "match"),
     [
-        (-1.0, r"'confidence_width' parameter of WGPUCB must be a float in \[0, inf\)"),
-        (math.inf, r"a float in \[0, inf\)"),
-        (math.nan, r"a float in \[0, inf\)"),
+        (-1.0, r"'confidence_width' parameter of WGPUCB must be a float in \[0, 1e.30\]"),
+        (math.inf, r"a float in \[0, 1e.30\]"),
+        (math.nan, r"a float in \[0, 1e.30\]"),
         ("theoretical", "'theory', a number or a function. Got 'theoretical'"),
         ([1.0, 2.0, 3.0], r"a scalar or of shape \(2,\)"),
-        (None, r"a float in \[0, inf\)"),
+        (None, r"a float in \[0, 1e.30\]"),
     ],
     ids=str,
 )

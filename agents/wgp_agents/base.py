@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from wgp_agents.access import problem_reader
-from wgp_agents.observation import rows_of, shown_arms
+from wgp_agents.feedback import (
+    checked_actions,
+    checked_arms,
+    checked_rewards,
+    checked_starts,
+    clipped,
+)
+from wgp_agents.observation import checked_rows, rows_of, shown_arms
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.units import RewardBounds, Units
+from wgp_agents.wrapped import read_wrappers
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
+from wgp_gym.validation import reject
 
-__all__ = ["TIE", "Agent"]
+__all__ = ["TIE", "Agent", "locked"]
 
 TIE = 1e-9  # values this close to the best count as equal to it
-LARGEST = 1e140  # rewards beyond it count as it: squares over a small lambda must be numbers
+SAME_PLACE = 1e-6  # an observation shows places in single precision
 
 Mask = NDArray[np.bool_]
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A", bound="Agent")
+
+
+def locked(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P], R]:
+    """Let one thread at a time into the methods of an agent that read or change what it knows."""
+
+    @wraps(method)
+    def _held(self: A, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return _held
 
 
 class Agent(ABC):
@@ -36,22 +63,54 @@ class Agent(ABC):
     The bounds B and B_T differ from episode to episode: they are read from the environment anew
     whenever a learner restarts.
 
+    Several threads may use one agent: each call is whole. To save one that others use, pickle a
+    copy that `copy.deepcopy` made.
+
     Args:
         env: The environment to play, or the `BanditProblem` alone.
 
     Attributes:
         problem: What it knows of the task.
         arms: Where arms are drawn anew at each step, those that it was last shown, `(B, n, d)`.
+        takes_units: Whether it takes the unit of the rewards from the problem's numbers: then a
+            wrapper that changes rewards is warned of.
+
+    Raises:
+        ValueError: If a wrapper plays other actions than those it is given, and that cannot be
+            undone: see `wgp_agents.wrapped`.
     """
 
+    takes_units: bool = True
+
     def __init__(self, env: Any) -> None:
+        self._lock = threading.RLock()
         self._read_problem = problem_reader(env)
         self.problem: BanditProblem = self._read_problem()
         self.batched = self.problem.batch_size is not None
         self.num_learners = self.problem.batch_size or 1
         self.arms: Array | None = None
         self._streams: UniformStreams | None = None
+        self._unanswered = 0  # times that arms were shown since feedback spoke of the last ones
         self._tree: KDTree | None = None
+        owner = type(self).__name__
+        self._wrapped = read_wrappers(env, owner)
+        self._units = Units(owner)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the lock, which belongs to this process."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state, with a lock of its own."""
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy of one moment, whatever other threads do."""
+        with self._lock:
+            memo[id(self)] = copied = type(self).__new__(type(self))
+            copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+            return copied
 
     @abstractmethod
     def _restart(self, mask: Mask) -> None:
@@ -68,6 +127,11 @@ class Agent(ABC):
         Where arms are drawn anew at each step, `actions` are the places of those played, `(B, d)`.
         """
 
+    def _reward_bounds(self) -> RewardBounds | None:
+        """Return what the learners take for granted of rewards; None where that is nothing."""
+        return None
+
+    @locked
     def reset(self, seed: int | Sequence[int] | None = None) -> None:
         """Start all learners anew, on the episode that the environment is in now.
 
@@ -87,9 +151,11 @@ class Agent(ABC):
     def _begin(self, mask: Mask) -> None:
         self.problem = self._read_problem()
         if mask.all():
-            self.arms = None
+            self.arms, self._unanswered = None, 0
         self._restart(mask)
+        self._units.expect(self._reward_bounds(), self.problem.horizon)
 
+    @locked
     def act(self, observation: Any = None) -> Any:
         """Choose an action.
 
@@ -106,63 +172,72 @@ class Agent(ABC):
         """
         uniform = self._require_reset()
         if self.problem.contextual:
-            self.arms = shown_arms(
-                rows_of(observation, self.problem, self.num_learners), self.problem
-            )
-        actions = self._choose(uniform)
+            self._wrapped.check_shown("act")
+            rows = rows_of(observation, self.problem, self.num_learners)
+            shown = shown_arms(rows, self.problem)
+            if not self._unanswered or not self._last_shown(shown):
+                self._unanswered += 1
+            self.arms = shown
+        actions = self._wrapped.outwards(self._choose(uniform))
         if self.batched:
             return actions
         return actions[0] if self.problem.continuous else int(actions[0])
 
-    def observe(self, action: Any, reward: Any) -> None:
+    @locked
+    def observe(self, action: Any, reward: Any, *, arms: Any = None) -> None:
         """Learn from a play, its own or another's.
 
         Args:
             action: What was played, in the form that `act` returns.
             reward: What was paid for it, a float, or `(B,)`. Beyond 1e140 it counts as that.
+            arms: Where arms are drawn anew at each step, those that the action is one of, `(n, d)`
+                or `(B, n, d)`. Default: those that were shown last; feedback that comes after
+                others were shown must say which it means.
 
         Raises:
-            RuntimeError: If `reset` was not called before, or the arms were not shown to `act`.
-            ValueError: If the action does not fit the problem, or a reward is not finite. The
-                agent is then as it was.
+            RuntimeError: If `reset` was not called before, the arms were not shown to `act`, or
+                others were shown since and `arms` does not say which are meant.
+            ValueError: If the action or the arms do not fit the problem, or a reward is missing
+                or not finite. In either case the agent is then as it was.
         """
         self._require_reset()
-        actions, rewards = self._checked_actions(action), self._checked_rewards(reward)
-        if self.problem.contextual:
-            if self.arms is None:
-                raise RuntimeError("Arms are drawn anew at each step: show them to act() first.")
-            actions = self.arms[np.arange(self.num_learners), actions]
-        self._learn(actions, rewards, np.ones(self.num_learners, bool))
+        batch = (self.num_learners,) if self.batched else ()
+        actions = checked_actions(self._wrapped.inwards(action), self.problem)
+        rewards = checked_rewards(reward, batch)
+        meant = None
+        if self.problem.contextual or arms is not None:
+            meant = self._meant(arms)
+            actions = meant[np.arange(self.num_learners), actions]
+        active = np.ones(self.num_learners, bool)
+        if self._wrapped.rewards and self.takes_units:
+            self._units.changed(self._wrapped.rewards, self.problem)
+        self._units.watch(rewards, active)
+        self._learn(actions, rewards, active)
+        if meant is not None and self._last_shown(meant):
+            self._unanswered = 0
+
+    def _last_shown(self, arms: Array) -> bool:
+        return self.arms is not None and np.array_equal(arms, self.arms)
+
+    def _meant(self, arms: Any) -> Array:
+        """Return the arms that feedback speaks of, `(B, n, d)`."""
+        if arms is not None:
+            return checked_arms(arms, self.problem)
+        if self.arms is None:
+            raise RuntimeError("Arms are drawn anew at each step: show them to act() first.")
+        if self._unanswered > 1:
+            raise RuntimeError(
+                "Other arms were shown since the last feedback: say which ones this is about, as "
+                "observe(action, reward, arms=...)."
+            )
+        return self.arms
 
     def _require_reset(self) -> UniformStreams:
         if self._streams is None:
             raise RuntimeError(f"Call {type(self).__name__}.reset() before it plays.")
         return self._streams
 
-    def _checked_rewards(self, reward: Any) -> Array:
-        try:
-            rewards = np.array(reward, float)
-        except (TypeError, ValueError):
-            raise ValueError(f"A reward must be a number. Got {reward!r} instead.") from None
-        if rewards.shape != ((self.num_learners,) if self.batched else ()):
-            raise ValueError(f"There must be one reward for each learner. Got {reward!r} instead.")
-        return usable(rewards).reshape(self.num_learners)
-
-    def _checked_actions(self, action: Any) -> NDArray[Any]:
-        problem = self.problem
-        point = (problem.domain.shape[1],) if problem.continuous else ()
-        shape = ((self.num_learners,) if self.batched else ()) + point
-        actions = np.asarray(action)
-        kinds = "iuf" if problem.continuous else "iu"
-        top = 1.0 if problem.continuous else len(problem.domain) - 1
-        fits = actions.shape == shape and actions.dtype.kind in kinds
-        if not fits or not (actions.min() >= 0 and actions.max() <= top):
-            rule = "in [0, 1]" if problem.continuous else f"an int in [0, {top}]"
-            form = f", in an array {shape}" if shape else ""
-            raise ValueError(f"Each action must be {rule}{form}. Got {action!r} instead.")
-        dtype = np.float64 if problem.continuous else np.int64
-        return actions.astype(dtype).reshape(self.num_learners, *point)
-
+    @locked
     def predict(
         self,
         observation: Any,
@@ -188,43 +263,45 @@ class Agent(ABC):
 
         Raises:
             ValueError: If there is not one observation of the bare environment for each learner,
-                or a reward in them is not finite. The agent is then as it was.
+                a number in them is none that the task shows, a wrapper changes them, or there is
+                not one `episode_start` for each learner. The agent is then as it was.
         """
         del state, deterministic
-        rows = rows_of(observation, self.problem, self.num_learners)
+        self._wrapped.check_shown("predict")
+        rows = checked_rows(rows_of(observation, self.problem, self.num_learners), self.problem)
         fresh = rows[:, 1] == 0
         if episode_start is not None:
-            fresh = fresh | np.asarray(episode_start, bool).reshape(-1)
+            fresh = fresh | checked_starts(episode_start, self.num_learners)
         streams = self._streams
         if streams is None:
             streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
         dim = self.problem.domain.shape[1]
-        rewards = usable(np.where(fresh, 0.0, rows[:, 2 + dim]))
+        rewards = np.where(fresh, 0.0, rows[:, 2 + dim])
+        if not np.isfinite(rewards).all():
+            reject("observation", "predict", "of a finite last reward", rewards)
         shown = shown_arms(rows, self.problem) if self.problem.contextual else None
+        actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
+        self._units.watch(rewards, ~fresh)
         if fresh.any():
             self._begin(fresh)
         self._streams = streams
         if not fresh.all():
-            self._learn(self._decode(rows[:, 2 : 2 + dim]), rewards, ~fresh)
-        self.arms = shown
-        chosen = self._choose(streams)
+            self._learn(actions, clipped(rewards), ~fresh)
+        self.arms, self._unanswered = shown, 1
+        chosen = self._wrapped.outwards(self._choose(streams))
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
 
-    def _decode(self, places: Array) -> NDArray[Any]:
-        """Return the actions that stand at `places` `(B, d)`, as an observation shows them."""
+    def _decode(self, places: Array, active: Mask) -> NDArray[Any]:
+        """Return the actions that stand at `places` `(B, d)`, as an observation shows them.
+
+        Raises:
+            ValueError: If there is none at the place of a learner in `active` `(B,)`.
+        """
         if self.problem.continuous or self.problem.contextual:
             return places
         if self._tree is None:
             self._tree = KDTree(self.problem.domain)
-        return np.asarray(self._tree.query(places)[1], np.int64)
-
-
-def usable(rewards: Array) -> Array:
-    """Return the rewards, none beyond `LARGEST`.
-
-    Raises:
-        ValueError: If one is not finite.
-    """
-    if not np.isfinite(rewards).all():
-        raise ValueError(f"A reward must be finite. Got {rewards!r} instead.")
-    return np.clip(rewards, -LARGEST, LARGEST)
+        distance, arms = self._tree.query(places)
+        if active.any() and not distance[active].max() <= SAME_PLACE:
+            reject("observation", "predict", "of a last action at the place of an arm", places)
+        return np.asarray(arms, np.int64)

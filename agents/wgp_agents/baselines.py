@@ -23,6 +23,8 @@ class Random(Agent):
         env: The environment to play, or the `BanditProblem` alone.
     """
 
+    takes_units = False
+
     def _restart(self, mask: Mask) -> None:
         del mask
 
@@ -50,6 +52,8 @@ class Oracle(Agent):
     Raises:
         TypeError: If given only a `BanditProblem`.
     """
+
+    takes_units = False
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)

@@ -23,9 +23,9 @@ class GPUCB(GPAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        regularization: lambda > 0, the model's noise variance. Default max(R^2, 1e-6).
+        regularization: lambda in [1e-9, 1e60], the model's noise variance. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which the confidence bound may fail.
-        noise_scale: R >= 0. Default: the problem's.
+        noise_scale: R in [0, 1e30]. Default: the problem's.
         confidence_width: beta_t^{1/2}, the factor of the standard deviation. "theory", as above;
             "heuristic": (0.8 log(4 t))^{1/2}; a number; or a function of the number of
             observations so far, as those of `wgp_agents.gp.bayes_width` with other constants.

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from wgp_agents.base import TIE, Agent, Mask
 from wgp_agents.baselines import anywhere
 from wgp_agents.network import Floats, Network
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import LARGEST_COUNT, per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.ties import not_finite
 from wgp_gym.kernels import Array, Empirical
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_int
@@ -19,7 +20,7 @@ from wgp_gym.validation import check_int
 __all__ = ["NeuralGreedy"]
 
 FREQUENCIES = 4
-LARGEST = 1e150  # rewards beyond have squares that are no numbers
+MOST, MOST_UNITS = 100_000, 4_096  # plays, or updates a step; units in a layer
 
 
 class NeuralGreedy(Agent):
@@ -36,10 +37,10 @@ class NeuralGreedy(Agent):
         env: The environment to play, or the `BanditProblem` alone.
         epsilon: The probability of a uniformly random action, in [0, 1], after the first plays.
         warmup: Steps over which epsilon falls from 1 to that in a straight line, at least 0.
-        memory: Plays in the replay memory, at least 1: the oldest makes way for the newest.
-        updates: Steps of Adam after each play, at least 1.
-        learning_rate: Of Adam, > 0.
-        hidden: Units in each of the two hidden layers, at least 1.
+        memory: Plays in the replay memory, in [1, 100000]: the oldest makes way for the newest.
+        updates: Steps of Adam after each play, in [1, 100000].
+        learning_rate: Of Adam, in (0, 1].
+        hidden: Units in each of the two hidden layers, in [1, 4096].
 
     Raises:
         ValueError: If a parameter is out of its range, or arms are drawn anew at each step.
@@ -50,6 +51,8 @@ class NeuralGreedy(Agent):
     place of minibatches; one output for the arm that is the input, so that arms share what is
     learnt.
     """
+
+    takes_units = False
 
     def __init__(
         self,
@@ -68,12 +71,12 @@ class NeuralGreedy(Agent):
             raise ValueError(f"NeuralGreedy plays arms that stay. The task has {kind}.")
         owner, batch = type(self).__name__, self.num_learners
         self.epsilon = per_learner(owner, "epsilon", epsilon, batch, 0, 1)
-        self.warmup = check_int("warmup", warmup, owner, 0)
-        self.memory = check_int("memory", memory, owner, 1)
-        self.updates = check_int("updates", updates, owner, 1)
-        rate = per_learner(owner, "learning_rate", learning_rate, batch, 0, np.inf, "neither")
+        self.warmup = check_int("warmup", warmup, owner, 0, LARGEST_COUNT)
+        self.memory = check_int("memory", memory, owner, 1, MOST)
+        self.updates = check_int("updates", updates, owner, 1, MOST)
+        rate = per_learner(owner, "learning_rate", learning_rate, batch, 0, 1, "right")
         self._inputs = inputs(self.problem, self.problem.domain)
-        sizes = self._inputs.shape[1], check_int("hidden", hidden, owner, 1)
+        sizes = self._inputs.shape[1], check_int("hidden", hidden, owner, 1, MOST_UNITS)
         self._network = Network(batch, *sizes, rate)
         self._seen = np.zeros((batch, self.memory, sizes[0]), np.float32)
         self._rewards = np.zeros((batch, self.memory))
@@ -93,6 +96,8 @@ class NeuralGreedy(Agent):
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         self._draw_weights(self._untrained, uniform.draw())  # as many draws whoever restarts
         values = self._network.values(self._inputs)
+        if not np.isfinite(values).all():
+            not_finite()
         tied = values >= values.max(axis=1, keepdims=True) - TIE
         rank = (uniform.draw() * tied.sum(axis=1)).astype(np.int64)
         best: NDArray[Any] = (tied.cumsum(axis=1) > rank[:, None]).argmax(axis=1)
@@ -107,7 +112,6 @@ class NeuralGreedy(Agent):
         untrained = self._untrained & active
         if untrained.any():  # they are shown a play before they have acted
             self._draw_weights(untrained, self._require_reset().draw())
-        rewards = np.clip(rewards, -LARGEST, LARGEST)
         rows = np.flatnonzero(active)
         seen = inputs(self.problem, actions) if self.problem.continuous else self._inputs[actions]
         place = self._plays[rows] % self.memory

@@ -8,8 +8,9 @@ import numpy as np
 
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import as_floats, shown
 
-__all__ = ["observation_of", "rows_of", "shown_arms"]
+__all__ = ["checked_rows", "observation_of", "rows_of", "shown_arms"]
 
 
 def observation_of(arms: Array) -> Array:
@@ -41,14 +42,15 @@ def rows_of(observation: Any, problem: BanditProblem, learners: int) -> Array:
     Raises:
         ValueError: If there are not so many, or they are not of this size.
     """
-    rows = np.atleast_2d(np.asarray(observation, float))
+    rows = np.atleast_2d(as_floats("observation", observation, "an agent", "an array of numbers"))
     if len(rows) != learners:
         raise ValueError(f"There must be {learners} observations. Got {len(rows)} instead.")
     n, dim = problem.domain.shape
     size = 3 + dim + (n * dim if problem.contextual else 0)
     if rows.shape[1:] != (size,):
         arms = f", {n} x {dim} of them the arms: see `observation_of`" if problem.contextual else ""
-        raise ValueError(f"An observation has {size} numbers{arms}. Got {rows.shape[1]} instead.")
+        found = " x ".join(map(str, rows.shape[1:]))
+        raise ValueError(f"An observation has {size} numbers{arms}. Got {found} instead.")
     return rows
 
 
@@ -65,5 +67,29 @@ def shown_arms(rows: Array, problem: BanditProblem) -> Array:
     n, dim = problem.domain.shape
     arms = rows[:, 3 + dim :].reshape(-1, n, dim)
     if not (arms.min() >= 0 and arms.max() <= 1):
-        raise ValueError(f"The arms shown must be in [0, 1]^{dim}. Got {arms!r} instead.")
+        raise ValueError(f"The arms shown must be in [0, 1]^{dim}. Got {shown(arms)} instead.")
     return arms
+
+
+def checked_rows(rows: Array, problem: BanditProblem) -> Array:
+    """Return observations `(B, size)` as they are, if a task can show their numbers.
+
+    Rewards are not looked at, nor the arms: `shown_arms` does.
+
+    Args:
+        rows: The observations.
+        problem: The problem at hand.
+
+    Raises:
+        ValueError: If one is none that a task shows, as after a wrapper that changes them.
+    """
+    head = rows[:, : 2 + problem.domain.shape[1]]  # t / T, has_last, the place of the last action
+    fits = (head >= 0) & (head <= 1)
+    fits[:, 1] &= (head[:, 1] == 0) | (head[:, 1] == 1)
+    if not fits.all():
+        row, column = np.unravel_index(fits.argmin(), fits.shape)
+        names = {0: "its time t / T, must be in [0, 1]", 1: "has_last, must be 0 or 1"}
+        rule = names.get(int(column), "the place of the last action, must be in [0, 1]")
+        found = f"{head[row, column]:g}"
+        raise ValueError(f"Number {column} of an observation, {rule}. Got {found} instead.")
+    return rows

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from wgp_agents.access import truth_reader
 from wgp_agents.base import Agent, Mask
 from wgp_agents.gp.agent import GPParameters
+from wgp_agents.parameters import SMALLEST
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.variates import Seeds, seeds_of
 from wgp_agents.wgp_ucb import WGPUCB
+from wgp_gym.arrays import frozen, kept
 from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.kernels import Array
 from wgp_gym.validation import as_floats, reject
@@ -34,7 +36,7 @@ class OracleDiscount(Agent):
 
     Args:
         env: The environment to play; it reads the truth there.
-        discounts: The grid, numbers in (0, 1].
+        discounts: The grid, numbers in [1e-30, 1].
         **common: See `GPAgent`, for the runs.
 
     Attributes:
@@ -45,16 +47,19 @@ class OracleDiscount(Agent):
         ValueError: If a parameter is out of its range.
     """
 
+    takes_units = False  # it learns nothing, and its runs are in copies without a wrapper
+
     def __init__(
         self, env: Any, *, discounts: Any = DISCOUNTS, **common: Unpack[GPParameters]
     ) -> None:
         super().__init__(env)
         self._read_episodes = truth_reader(env, "fork")
-        rule = "numbers in (0, 1]"
+        rule = f"numbers in [{SMALLEST:g}, 1]"
         grid = as_floats("discounts", discounts, "OracleDiscount", rule)
-        if grid.ndim != 1 or not grid.size or not ((grid > 0) & (grid <= 1)).all():
+        if grid.ndim != 1 or not grid.size or not ((grid >= SMALLEST) & (grid <= 1)).all():
             reject("discounts", "OracleDiscount", rule, discounts)
-        self._common, self.discounts = common, grid
+        self.discounts = frozen(grid)
+        self._common = cast(GPParameters, {name: kept(value) for name, value in common.items()})
         WGPUCB(self.problem, discount=1.0, **common)  # bad parameters are refused here
         self.best = np.full(self.num_learners, np.nan)
         self._t = np.zeros(self.num_learners, np.int64)

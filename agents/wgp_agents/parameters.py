@@ -12,11 +12,26 @@ import numpy as np
 
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
-from wgp_gym.validation import reject
+from wgp_gym.validation import as_floats, check_range, reject
 
-__all__ = ["keywords", "noise_model", "not_drawn", "per_learner", "reward_ends"]
+__all__ = [
+    "checked_ends",
+    "keywords",
+    "model_noise",
+    "noise_model",
+    "norm_bounds",
+    "not_drawn",
+    "per_learner",
+    "reward_ends",
+]
 
+LEAST_NOISE, MOST_NOISE = 1e-9, 1e60  # the variance, of a model whose kernel is 1
 SMALLEST_REGULARIZATION = 1e-6  # the default where there is no noise
+# Numbers lie between these, so that their squares and quotients are numbers too.
+SMALLEST, LARGEST = 1e-30, 1e30
+# The ends of a range stand so far apart, and so far as a share of the larger: the rest is rounding.
+SMALLEST_RANGE, SMALLEST_SHARE = 1e-10, 1e-12
+LARGEST_COUNT = 2**31  # of a number that counts, where the compiled loops read it
 
 
 def per_learner(
@@ -37,8 +52,8 @@ def per_learner(
         name: The parameter's name.
         value: A scalar, or one number for each learner, `(B,)`.
         batch: B.
-        low: The smallest value.
-        high: The largest value.
+        low: The smallest value; 0, where that is not allowed itself, stands for 1e-30.
+        high: The largest value; infinity, where that is not allowed itself, stands for 1e30.
         closed: Which ends are allowed themselves: "both", "left", "right" or "neither".
         whole: Whether it counts something: whole numbers, or infinity where that is allowed.
 
@@ -49,16 +64,14 @@ def per_learner(
         ValueError: If a number is out of range, or there is not one for each learner.
     """
     left, right = closed in ("both", "left"), closed in ("both", "right")
+    if low == 0 and not left:
+        low, left = SMALLEST, True
+    if high == math.inf and not right:
+        high, right = LARGEST, True
     kind = "whole number" if whole else "float"
     ends = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
     rule = f"a {kind} in {ends}, or one for each learner"
-    try:
-        given = np.asarray(value)
-    except ValueError:  # rows of unequal length
-        reject(name, owner, rule, value)
-    if given.dtype.kind not in "iuf":  # a bool or a text is no number, even where it reads as one
-        reject(name, owner, rule, value)
-    array = given.astype(float)
+    array = as_floats(name, value, owner, rule)
     above = array >= low if left else array > low
     below = array <= high if right else array < high
     wrong = ~(above & below)  # also where it is NaN
@@ -79,8 +92,8 @@ def noise_model(
     Args:
         owner: The agent whose parameters they are.
         problem: The problem at hand.
-        noise_scale: R >= 0. None: the problem's.
-        regularization: lambda > 0. None: max(R^2, 1e-6).
+        noise_scale: R in [0, 1e30]. None: the problem's.
+        regularization: lambda in [1e-9, 1e60]. None: max(R^2, 1e-6).
         batch: B.
 
     Raises:
@@ -89,9 +102,51 @@ def noise_model(
     given = problem.noise_scale if noise_scale is None else noise_scale
     scale = per_learner(owner, "noise_scale", given, batch, 0.0, math.inf, "left")
     if regularization is None:
-        regularization = np.maximum(scale**2, SMALLEST_REGULARIZATION)
-    ridge = per_learner(owner, "regularization", regularization, batch, 0.0, math.inf, "neither")
-    return scale, ridge
+        regularization = np.clip(scale**2, SMALLEST_REGULARIZATION, MOST_NOISE)
+    return scale, model_noise(owner, regularization, batch)
+
+
+def model_noise(owner: str, regularization: Any, batch: int) -> Array:
+    """Return the model's noise variance lambda of every learner, `(B,)`.
+
+    With a smaller one, long play of one arm leaves no digit of the posterior; the square of the
+    largest noise is the largest.
+
+    Raises:
+        ValueError: If a number is out of range, or there is not one for each learner.
+    """
+    return per_learner(owner, "regularization", regularization, batch, LEAST_NOISE, MOST_NOISE)
+
+
+def norm_bounds(owner: str, given: Any, problem: BanditProblem, batch: int) -> Array | None:
+    """Return B of every learner, `(B,)`: as given or as the problem states it, if it is drawn.
+
+    Raises:
+        ValueError: If a number is out of range, or there is not one for each learner.
+    """
+    bound = problem.norm_bound if given is None else given
+    if bound is None:
+        return None
+    return per_learner(owner, "norm_bound", bound, batch, 0.0, math.inf, "left")
+
+
+def checked_ends(owner: str, given: Any) -> tuple[float, float] | None:
+    """Return the two numbers that expected rewards lie between, or None.
+
+    Raises:
+        ValueError: If they are none, or too close to each other to tell rewards apart.
+    """
+    if given is None:
+        return None
+    low, high = check_range("reward_range", given, owner)
+    most = max(abs(low), abs(high))
+    if most > LARGEST or high - low < max(SMALLEST_RANGE, SMALLEST_SHARE * most):
+        rule = (
+            f"two numbers in [{-LARGEST:g}, {LARGEST:g}], at least {SMALLEST_RANGE:g} and "
+            f"{SMALLEST_SHARE:g} of the larger apart"
+        )
+        reject("reward_range", owner, rule, given)
+    return low, high
 
 
 def not_drawn(quantity: str, parameter: str) -> NoReturn:
@@ -116,20 +171,23 @@ def reward_ends(
     """Return the numbers that every learner's expected rewards lie between, `(B,)` each.
 
     Args:
-        given: The two numbers. None: the problem's `reward_range`; where it has none, -B and B.
+        given: The two numbers, from `checked_ends`. None: the problem's `reward_range`; where it
+            has none, -B and B.
         problem: The problem at hand.
-        norm_bound: B >= 0, a number or `(B,)`; None where it is not drawn yet.
+        norm_bound: B in [0, 1e30], a number or `(B,)`; None where it is not drawn yet.
         batch: How many learners there are.
 
     Raises:
         RuntimeError: If they rest on a norm bound that is not drawn yet.
+        ValueError: If the problem's numbers are out of their range.
     """
-    ends = problem.reward_range if given is None else given
+    ends = checked_ends("BanditProblem", problem.reward_range) if given is None else given
     if ends is not None:
         return np.full(batch, ends[0], float), np.full(batch, ends[1], float)
     if norm_bound is None:
         not_drawn("norm bound", "reward_range")
-    top = np.broadcast_to(np.maximum(norm_bound, math.ulp(1.0)), batch).astype(float)
+    bound = per_learner("BanditProblem", "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
+    top = np.maximum(bound, math.ulp(1.0))
     return -top, top
 
 

@@ -26,6 +26,10 @@ class AgentEntry:
         preset: Parameters that it takes unless others are given.
         extra: The extra of the package that it needs, or "".
         reference: Whether it reads the truth: a reference line, no competitor.
+        fixed: Those of its presets that nobody may change: they make it what its name says.
+        files: Parameters that name a file, whose notes lie beside it in a .json file.
+        code_only: Parameters that `make` takes, but no experiment's file and no flag: such files
+            are passed from hand to hand.
     """
 
     name: str
@@ -36,6 +40,9 @@ class AgentEntry:
     preset: tuple[tuple[str, Any], ...] = ()
     extra: str = ""
     reference: bool = False
+    fixed: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    code_only: tuple[str, ...] = ()
 
 
 GP, LINEAR, ARMS, REST = FAMILIES = ("Gaussian process", "linear", "K-armed", "other")
@@ -193,7 +200,16 @@ _TABLE: tuple[AgentEntry, ...] = (
     ),
     *(
         AgentEntry(
-            name, "sb3:SB3Agent", title, "a trained policy", REST, (("algo", name),), extra="rl"
+            name,
+            "sb3:SB3Agent",
+            title,
+            "a trained policy",
+            REST,
+            preset=(("algo", name),),
+            extra="rl",
+            fixed=("algo",),
+            files=("model",),
+            code_only=("trust",),  # it runs what stands in a model's file
         )
         for name, title in (
             ("ppo", "PPO"),
@@ -263,15 +279,15 @@ def agent_class(name: str) -> type[Agent]:
 
 
 def agent_parameters(name: str) -> list[str]:
-    """Return the names of the parameters that an agent takes.
+    """Return the names of the parameters that an experiment may give an agent.
 
     Raises:
         ValueError: If there is no such agent.
         ModuleNotFoundError: If the extra that it needs is not installed.
     """
-    made = agent_class(name)
-    fixed = {"algo"} if AGENTS[name].extra else set()  # it is the agent's name
-    return [parameter for parameter in keywords(made.__init__) if parameter not in fixed]
+    made, entry = agent_class(name), AGENTS[name]
+    kept = {*entry.fixed, *entry.code_only}
+    return [parameter for parameter in keywords(made.__init__) if parameter not in kept]
 
 
 def make(name: str, env: Any, **parameters: Any) -> Agent:
@@ -287,5 +303,6 @@ def make(name: str, env: Any, **parameters: Any) -> Agent:
         ModuleNotFoundError: If the extra that it needs is not installed.
     """
     made = agent_class(name)
-    check_names(parameters, f"The agent {name!r}", agent_parameters(name))
+    known = [*agent_parameters(name), *AGENTS[name].code_only]
+    check_names(parameters, f"The agent {name!r}", known)
     return made(env, **{**dict(AGENTS[name].preset), **parameters})

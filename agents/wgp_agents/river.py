@@ -11,6 +11,8 @@ import gymnasium
 
 from wgp_agents.base import Agent
 from wgp_agents.registry import make
+from wgp_agents.units import Units
+from wgp_agents.wrapped import read_wrappers
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import reject
@@ -32,7 +34,8 @@ class RiverPolicy:
         **parameters: The agent's own parameters.
 
     Raises:
-        ValueError: If it is not a single environment of `wgp_gym` with arms.
+        ValueError: If it is not a single environment of `wgp_gym` with arms, or a wrapper plays
+            other arms than those it is given.
         RuntimeError: If the agent needs B and is not told it.
         TypeError: If the agent needs the truth: there is no oracle in river.
     """
@@ -49,12 +52,18 @@ class RiverPolicy:
         arms = isinstance(problem, BanditProblem) and not problem.continuous
         if not arms or problem.batch_size is not None:
             reject("env", "RiverPolicy", "a single environment of wgp_gym with arms", env)
+        if problem.contextual:  # river shows no policy what the arms are like now
+            reject("env", "RiverPolicy", "one whose arms stay the same", env)
         self._again = partial(RiverPolicy, agent, problem, seed, **parameters)
         self.agent = (partial(make, agent) if isinstance(agent, str) else agent)(
             problem, **parameters
         )
+        rewritten = read_wrappers(env, "RiverPolicy").rewards
+        if rewritten and self.agent.takes_units:
+            Units(type(self.agent).__name__).changed(rewritten, problem, stacklevel=4)
         self.agent.reset(seed)
-        self._arms: list[Any] = list(range(len(problem.domain)))
+        self._size = len(problem.domain)
+        self._arms: dict[Any, int] = {}  # by the names that `pull` gives them first
         self._n = 0  # what river's `evaluate_offline` returns
 
     def clone(self) -> RiverPolicy:
@@ -62,25 +71,38 @@ class RiverPolicy:
         return self._again()
 
     def pull(self, arm_ids: Collection[Any]) -> Any:
-        """Return the arm to play, one of `arm_ids`: a name for each arm, in the domain's order.
+        """Return the arm to play, one of `arm_ids`.
+
+        Args:
+            arm_ids: A name for each arm. The first call gives them in the domain's order; later
+                ones name the same arms, in any order.
 
         Raises:
-            ValueError: If there is not one for each arm.
+            ValueError: If there is not one for each arm, or other arms are named than before.
         """
-        if len(arm_ids) != len(self._arms):
-            reject("arm_ids", "RiverPolicy.pull", f"names of {len(self._arms)} arms", arm_ids)
-        self._arms = list(arm_ids)
-        return self._arms[self.agent.act()]
+        names = list(arm_ids)
+        if not self._arms:
+            self._arms = self._named(names)
+        elif len(names) != self._size or set(names) != set(self._arms):
+            reject("arm_ids", "RiverPolicy.pull", "the same arms as before", names)
+        return list(self._arms)[self.agent.act()]
+
+    def _named(self, names: list[Any]) -> dict[Any, int]:
+        """Return the number of each arm by its name."""
+        numbers = {name: i for i, name in enumerate(names)}
+        if len(names) != self._size or len(numbers) != self._size:
+            reject("arm_ids", "RiverPolicy.pull", f"different names of {self._size} arms", names)
+        return numbers
 
     def update(self, arm_id: Any, reward: float) -> None:
-        """Learn what the arm of that name has paid.
+        """Learn what the arm of that name has paid, now or earlier.
 
         Raises:
-            ValueError: If there is no such arm.
+            ValueError: If there is no such arm, or the reward is missing or not finite.
         """
         if arm_id not in self._arms:
-            reject("arm_id", "RiverPolicy.update", "one of the arms", arm_id)
-        self.agent.observe(self._arms.index(arm_id), reward)
+            reject("arm_id", "RiverPolicy.update", "one of the arms that `pull` named", arm_id)
+        self.agent.observe(self._arms[arm_id], reward)
         self._n += 1
 
 

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from wgp_agents.access import problem_reader
+from wgp_agents.base import locked
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.bayes_width import (
     BayesParameters,
@@ -78,6 +79,7 @@ class TVGPUCB(GPAgent):
         assert isinstance(self._memory, DriftMemory)
         return self._memory.eps
 
+    @locked
     def drift(self) -> Any:
         """Return eps as it was given, or as it is fitted so far, a float or `(B,)`.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
 

@@ -1,7 +1,6 @@
 """The compiled loop of observations that age: a bank of sums, each with a discount of its own.
 
-Loops as in `wgp_agents.gp.compiled`, of which none is called here: numba's cache would not notice
-a change there. Tested against plain numpy.
+Loops as in `wgp_agents.gp.compiled`. Tested against plain numpy.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.gp.arrays import DiscountArrays
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["AgeingArrays", "ageing_update"]

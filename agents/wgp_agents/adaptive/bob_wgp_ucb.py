@@ -13,9 +13,9 @@ from wgp_agents.adaptive.over_bandit import (
 )
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.memory import DiscountMemory
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import SMALLEST, checked_ends, per_learner
 from wgp_gym.kernels import Array
-from wgp_gym.validation import as_floats, check_int, check_range, reject
+from wgp_gym.validation import as_floats, check_int, reject
 
 __all__ = ["BOBWGPUCB"]
 
@@ -73,9 +73,8 @@ class BOBWGPUCB(GPAgent):
         if gamma is None:
             gamma = block_rate(len(self.discounts), horizon, self.block_length, batch)
         rate = per_learner(owner, "gamma", gamma, batch, 0.0, 1.0, "right")
-        if reward_range is not None:
-            reward_range = check_range("reward_range", reward_range, owner)
-        over = BanditOverBandit(horizon, self.block_length, self.discounts, rate, reward_range)
+        ends = checked_ends(owner, reward_range)
+        over = BanditOverBandit(horizon, self.block_length, self.discounts, rate, ends)
         self.candidate = over.candidate
         super().__init__(env, memory=DiscountMemory, supervisor=over, **common)
 
@@ -88,9 +87,9 @@ def candidates(given: Any, block_length: int) -> Array:
     """
     if given is None:
         return default_discounts(block_length)
-    rule = "numbers in (0, 1]"
+    rule = f"numbers in [{SMALLEST:g}, 1]"
     discounts = as_floats("discounts", given, "BOBWGPUCB", rule)
-    inside = (discounts > 0) & (discounts <= 1)
+    inside = (discounts >= SMALLEST) & (discounts <= 1)
     if discounts.ndim != 1 or discounts.size == 0 or not inside.all():
         reject("discounts", "BOBWGPUCB", rule, given)
     return discounts.copy()

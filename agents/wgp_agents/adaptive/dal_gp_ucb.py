@@ -13,7 +13,7 @@ from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.grid import Grid
 from wgp_agents.gp.memory import RestartMemory
 from wgp_agents.gp.source import feature_source
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import LARGEST_COUNT, per_learner
 from wgp_gym.validation import check_float, check_int
 
 __all__ = ["DALGPUCB"]
@@ -85,7 +85,7 @@ class DALGPUCB(GPAgent):
         batch, horizon = problem.batch_size or 1, problem.horizon
         error = check_float("covering_error", covering_error, owner, 0.0, 1.0, closed="neither")
         if num_covering is not None:
-            check_int("num_covering", num_covering, owner, 1)
+            check_int("num_covering", num_covering, owner, 1, LARGEST_COUNT)
         factor = per_learner(owner, "exploration", exploration, batch, 0.0, np.inf, "neither")
         alarm_delta = 1 / horizon if alarm_delta is None else alarm_delta
         self.alarm_delta = per_learner(owner, "alarm_delta", alarm_delta, batch, 0.0, 1.0, "right")

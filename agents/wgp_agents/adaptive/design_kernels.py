@@ -1,7 +1,6 @@
 """The compiled loops of `design`: minimising F(p) = sum_a p_a c_a - log det S(p).
 
-They stand in one file, because numba's cache looks at the date of the caller's file alone; and
-they add up in a fixed order, so that no learner's numbers depend on the others.
+They add up in a fixed order, so that no learner's numbers depend on the others.
 
 Notation, for one learner: phi_a `(m,)` are the features of arm a, p a distribution of plays,
 S(p) = sum_a p_a phi_a phi_a^T + sigma I = R^T R with R upper, v_a = phi_a^T S(p)^{-1} phi_a.
@@ -15,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["fill_designs", "fill_factors"]

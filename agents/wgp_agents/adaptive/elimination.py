@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.gp.basis import Basis
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["batch_lengths", "batch_posteriors", "batches_within", "draw_planned", "plan_batches"]

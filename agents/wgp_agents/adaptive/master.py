@@ -15,7 +15,7 @@ from wgp_agents.adaptive.multiscale import (
     interleaved_level,
     regret_rate,
 )
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent, Mask, locked
 from wgp_agents.gp.choice import upper_bounds
 from wgp_agents.gp.contexts import decision_set
 from wgp_agents.gp.decisions import Decisions
@@ -24,8 +24,10 @@ from wgp_agents.gp.planned_gain import computed_gain
 from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.tuning import gain_order
 from wgp_agents.gp.width import deng_width
-from wgp_agents.parameters import noise_model, not_drawn, per_learner
+from wgp_agents.parameters import noise_model, norm_bounds, not_drawn, per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.units import RewardBounds, bounds_by_norm
+from wgp_gym.arrays import kept
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
@@ -85,10 +87,10 @@ class MASTER(Agent):
             paper's 1.
         information_gain: gamma_T > 0 in rho; "order": (log T)^(d+1); "computed": the gain of T
             greedy plays.
-        regularization: lambda > 0. Default max(R^2, 1e-6).
+        regularization: lambda in [1e-9, 1e60]. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which a confidence bound may fail; that of the tests.
-        norm_bound: B >= 0. Default: the problem's, read at each restart.
-        noise_scale: R >= 0. Default: the problem's.
+        norm_bound: B in [0, 1e30]. Default: the problem's, read at each restart.
+        noise_scale: R in [0, 1e30]. Default: the problem's.
         features: "exact", "quadrature", "random", "linear" or a feature map: see `feature_source`.
 
     Numbers may be scalars or `(B,)`.
@@ -119,12 +121,12 @@ class MASTER(Agent):
             kind = "arms that are drawn anew at each step"
             raise ValueError(f"MASTER plays arms that stay. The task has {kind}.")
         self.scale = self._numbers("scale", scale)
-        self._given_norm_bound = norm_bound
-        if norm_bound is not None:
-            self._given_norm_bound = self._numbers("norm_bound", norm_bound)
+        norm_bounds("MASTER", norm_bound, self.problem, self.num_learners)
+        self._given_norm_bound = kept(norm_bound)
         self.noise_scale, self.regularization = noise_model(
             "MASTER", self.problem, noise_scale, regularization, self.num_learners
         )
+        self.takes_units = norm_bound is None or noise_scale is None
         self.delta = self._numbers("delta", delta, 1.0, closed="neither")
         source = feature_source(features, self.problem, "MASTER")
         space = decision_set(self.problem)
@@ -152,11 +154,12 @@ class MASTER(Agent):
         if given == "computed":
             return computed_gain(self._decisions.basis, horizon)
         if given != "order":
-            rule = "'order', 'computed' or a number in (0, inf)"
+            rule = "'order', 'computed' or a number in [1e-30, 1e+30]"
             reject("information_gain", "MASTER", rule, given)
         return np.full(self.num_learners, min(gain_order(horizon, dim), LARGEST_GAIN))
 
     @property
+    @locked
     def fired(self) -> Fired:
         """How often the tests have failed since `reset`."""
         if self.batched:
@@ -165,10 +168,10 @@ class MASTER(Agent):
 
     def _restart(self, mask: Mask) -> None:
         given = self._given_norm_bound
-        bound = self.problem.norm_bound if given is None else given
+        bound = norm_bounds("MASTER", given, self.problem, self.num_learners)
         if bound is None:
             not_drawn("norm bound", "norm_bound")
-        self.norm_bound[mask] = np.broadcast_to(bound, self.num_learners)[mask]
+        self.norm_bound[mask] = bound[mask]
         rate = regret_rate(
             self.norm_bound, self.noise_scale, self.regularization, self.delta, self._gain
         )
@@ -176,6 +179,10 @@ class MASTER(Agent):
         self._fired[:, mask] = 0
         self._scheduled[mask] = False
         self._blocks.restart(mask)
+
+    def _reward_bounds(self) -> RewardBounds | None:
+        longest = self._decisions.basis.prior.max()
+        return bounds_by_norm(self.problem, self.norm_bound, self.noise_scale, longest)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         draws = np.stack([uniform.draw() for _ in self._blocks.lengths], axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,12 @@ from wgp_agents.base import Agent, Mask
 from wgp_agents.gp.basis import Basis
 from wgp_agents.gp.decisions import Arms
 from wgp_agents.gp.grid import Grid
-from wgp_agents.parameters import per_learner, reward_ends
+from wgp_agents.parameters import checked_ends, model_noise, per_learner, reward_ends
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.units import RewardBounds
 from wgp_agents.variates import seeds_of
 from wgp_gym.kernels import Array
-from wgp_gym.validation import check_range, reject
+from wgp_gym.validation import reject
 
 __all__ = ["OPKB", "OPKBConstants"]
 
@@ -64,8 +64,8 @@ class OPKB(Agent):
             which the authors ran changing tasks (0.01, 50, 0.2, 0.005, 0.05), c = 0.2, and
             replays and tests of orders j, k >= 4 alone; "theory": all multiples 1, c = 0, all
             orders, whose E exceeds most horizons; or an `OPKBConstants`.
-        regularization: lambda > 0, for rewards in [-1, 1]. The experiments, of T = 10,000 all,
-            have 100.
+        regularization: lambda in [1e-9, 1e60], for rewards in [-1, 1]. The experiments, of
+            T = 10,000 all, have 100.
         delta: In (0, 1), the probability with which the confidence bounds may fail. The
             experiments have 1e-4.
         reward_range: The two numbers that expected rewards lie between. Default: the problem's
@@ -97,13 +97,10 @@ class OPKB(Agent):
         if problem.contextual:
             reject("env", "OPKB", "a task whose arms stay", "arms that are drawn anew")
         constants = checked_constants(constants)
-        self.regularization = per_learner(
-            "OPKB", "regularization", regularization, batch, 0.0, math.inf, "neither"
-        )
+        self.regularization = model_noise("OPKB", regularization, batch)
         self.delta = per_learner("OPKB", "delta", delta, batch, 0.0, 1.0, "neither")
-        if reward_range is not None:
-            reward_range = check_range("reward_range", reward_range, "OPKB")
-        self._given_range = reward_range
+        self._given_range = checked_ends("OPKB", reward_range)
+        self.takes_units = reward_range is None
         ridge = self.regularization / problem.horizon
         self._basis = basis = Arms(problem.kernel, problem.domain, ridge).basis
         self._design, self.information_gain = explorations(basis)
@@ -128,6 +125,11 @@ class OPKB(Agent):
         self._unit[mask] = ((high - low) / 2)[mask]
         self.changes[mask] = 0
         self._forget(mask)
+
+    def _reward_bounds(self) -> RewardBounds:
+        low, high = self._centre - self._unit, self._centre + self._unit
+        noise = np.broadcast_to(np.asarray(self.problem.noise_scale, float), low.shape)
+        return RewardBounds(low, high, noise, "its 'reward_range' and the problem's R")
 
     def _forget(self, mask: Mask) -> None:
         rows = self._rows[mask]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.parameters import LARGEST, LARGEST_COUNT, SMALLEST
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice, check_float, check_int
 
@@ -89,7 +90,7 @@ def opkb_blocks(
     logarithm = np.log(8 * arms * horizon * max(math.log2(horizon), 1.0) / delta)
     alpha = (regularization / (4 * logarithm))[:, None]
     length = np.ceil(constants.length * 4 * information_gain * logarithm)
-    length = np.maximum(length, 1.0).astype(np.int64)
+    length = np.clip(length, 1.0, LARGEST_COUNT).astype(np.int64)
     largest = largest_orders(length, horizon)
     mu = np.tile(0.5 * 2.0 ** (-0.5 * np.arange(largest.max() + 1)), (len(delta), 1))
     epsilon = (40 + 16 * np.sqrt(alpha)) * mu
@@ -114,12 +115,12 @@ def checked_constants(given: Any) -> OPKBConstants:
     if not isinstance(given, OPKBConstants):
         return CONSTANTS[check_choice("constants", given, "OPKB", CONSTANTS)]
     for name in ("length", "beta"):
-        check_float(name, getattr(given, name), "OPKBConstants", 0.0, closed="neither")
+        check_float(name, getattr(given, name), "OPKBConstants", SMALLEST, LARGEST)
     for name in ("threshold", "nearness"):
-        check_float(name, getattr(given, name), "OPKBConstants", 0.0)
+        check_float(name, getattr(given, name), "OPKBConstants", 0.0, LARGEST)
     for name in ("exploration", "mixture"):
         check_float(name, getattr(given, name), "OPKBConstants", 0.0, 1.0)
-    check_int("smallest_replay", given.smallest_replay, "OPKBConstants", 0)
+    check_int("smallest_replay", given.smallest_replay, "OPKBConstants", 0, LARGEST_COUNT)
     return given
 
 

@@ -15,7 +15,7 @@ from wgp_agents.gp.contexts import Contexts
 from wgp_agents.gp.drift import EPS_GRID, DriftMemory
 from wgp_agents.gp.grid import GridAgent, GridParameters
 from wgp_agents.gp.memory import DiscountMemory, Memory
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import SMALLEST, per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.ties import argmax
 from wgp_gym.kernels import Array
@@ -105,7 +105,8 @@ class PEGPUCB(GridAgent):
 
     def _checked_width(self, given: Any) -> Any:
         """Return beta_t^{1/2}: a function of the observations so far, or an array `(B,)`."""
-        n, problem, half = len(self.problem.domain), self.problem, self.delta / 2
+        n, problem = len(self.problem.domain), self.problem
+        half = np.maximum(self.delta / 2, SMALLEST)
         width = bayes_width("PEGPUCB", problem, given, half, lambda delta, _: FiniteWidth(delta, n))
         return checked_width("PEGPUCB", width, self.num_learners)
 
@@ -144,7 +145,7 @@ class PEGPUCB(GridAgent):
         picked = argmax(mean + half, uniform.draw())
         self._mean, self._half = mean[rows, picked], half[rows, picked]
         self._chosen, self._pending[:] = chosen, True
-        self._play = picked if self.arms is None else self.arms[rows, picked]
+        self._play = picked.copy() if self.arms is None else self.arms[rows, picked]
         return picked
 
     def _take(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:

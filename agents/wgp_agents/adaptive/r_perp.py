@@ -22,9 +22,11 @@ from wgp_agents.gp.grid import GridAgent, GridParameters
 from wgp_agents.gp.planned_gain import computed_gain
 from wgp_agents.gp.tuning import MAX_RATE, Forgetting, stated_budget
 from wgp_agents.gp.width import deng_width
-from wgp_agents.parameters import not_drawn, per_learner
+from wgp_agents.parameters import norm_bounds, not_drawn, per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.units import RewardBounds, bounds_by_norm
 from wgp_agents.variates import Seeds, fill_uniform, seeds_of
+from wgp_gym.arrays import kept
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_names, reject
@@ -64,7 +66,7 @@ class RPERP(GridAgent):
         information_gain: gamma in the default of H: see `Forgetting`.
         confidence_width: beta: "heuristic", "theory" or a number >= 0.
         delta: The probability in (0, 1) with which the bound of "theory" may fail.
-        norm_bound: B >= 0. Default: the problem's, read at each restart.
+        norm_bound: B in [0, 1e30]. Default: the problem's, read at each restart.
         **common: See `GridAgent`.
 
     Attributes:
@@ -106,9 +108,10 @@ class RPERP(GridAgent):
         self._forgetting = forgetting
         self.confidence_width = checked_width(owner, confidence_width, batch)
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
-        if norm_bound is not None:
-            norm_bound = per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
-        self._given_norm_bound = norm_bound
+        norm_bounds(owner, norm_bound, self.problem, batch)
+        self._given_norm_bound, self.norm_bound = kept(norm_bound), np.zeros(batch)
+        bound_given = norm_bound is not None or not isinstance(self.confidence_width, str)
+        self.takes_units = common.get("noise_scale") is None or not bound_given
         self.surviving = np.ones((batch, n), bool)
         self.restart_period, self._width = np.ones((2, batch))
         self._planned, self._counts = np.zeros((2, batch, n), np.int64)
@@ -119,6 +122,8 @@ class RPERP(GridAgent):
         period = self._periods()
         width = self._widths(period)
         self.restart_period[mask], self._width[mask] = period[mask], width[mask]
+        if self._knows_bound():
+            self.norm_bound[mask] = np.broadcast_to(self._bound(), mask.shape)[mask]
         self.surviving[mask], self._previous[mask] = True, 1
         for array in (self._planned, self._counts, self._sums):
             array[mask] = 0
@@ -156,18 +161,33 @@ class RPERP(GridAgent):
         if not isinstance(self.confidence_width, str):
             widths: Array = self.confidence_width
             return widths
-        bound: Any = self._given_norm_bound
-        if bound is None:
-            bound = self.problem.norm_bound
-        if bound is None:
-            not_drawn("norm bound", "norm_bound")
+        bound = self._bound()
         moved: Any = 0.0
         if self.confidence_width == "theory":
             budget = self._budget()
             moved = np.minimum(math.inf if budget is None else budget, 2 * bound * self._largest())
         tests = 2 * self.surviving.shape[1] * batches_within(period, self.problem.horizon)
-        bound, scale = np.asarray(bound, float), np.hypot(self.noise_scale, moved)
+        scale = np.hypot(self.noise_scale, moved)
         return deng_width(bound, scale, self.regularization, self.delta / tests, np.zeros(1))
+
+    def _bound(self) -> Array:
+        """Return B of every learner, `(B,)`.
+
+        Raises:
+            RuntimeError: If it is not drawn yet.
+        """
+        owner, given = type(self).__name__, self._given_norm_bound
+        bound = norm_bounds(owner, given, self.problem, self.num_learners)
+        if bound is None:
+            not_drawn("norm bound", "norm_bound")
+        return bound
+
+    def _knows_bound(self) -> bool:
+        return isinstance(self.confidence_width, str) or self._given_norm_bound is not None
+
+    def _reward_bounds(self) -> RewardBounds | None:
+        bound = self.norm_bound if self._knows_bound() else None
+        return bounds_by_norm(self.problem, bound, self.noise_scale, self._largest() ** 2)
 
     def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
         seeds = seeds_of(uniform)

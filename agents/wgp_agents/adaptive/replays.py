@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wgp_agents.adaptive.design import design_factors
 from wgp_agents.base import Mask
 from wgp_agents.gp.basis import Basis
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_agents.variates import Seeds, fill_uniform
 from wgp_gym.kernels import Array
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.adaptive.stale_arrays import StaleArrays
 from wgp_agents.gp.basis import Basis
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["pass_step"]

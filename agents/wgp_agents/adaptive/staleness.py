@@ -1,7 +1,6 @@
 """The compiled loops of observations that go stale: what is held, and what is dropped.
 
-Notation as in `wgp_agents.adaptive.stale_arrays`. Loops as in `wgp_agents.gp.compiled`, of which
-none is called here: numba's cache would not notice a change there. For the same reason they stand
+Notation as in `wgp_agents.adaptive.stale_arrays`; loops as in `wgp_agents.gp.compiled`. They stand
 in one file, longer than others: taking in, fitting and dropping all end in computing anew.
 """
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.adaptive.stale_arrays import Rules, Space, StaleArrays
 from wgp_agents.gp.basis import Basis
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["FEWEST", "observe", "removal_criteria"]

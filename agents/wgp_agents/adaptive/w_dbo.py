@@ -15,7 +15,7 @@ from wgp_agents.adaptive.staleness import FEWEST
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.bayes_width import BayesParameters, bayes_parameters
 from wgp_agents.gp.choice import optimistic
-from wgp_agents.parameters import per_learner
+from wgp_agents.parameters import LARGEST_COUNT, per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_int, reject
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from wgp_agents.gp.memory import Memory
 
 __all__ = ["WDBO"]
+
+MOST = 10_000  # observations held: their covariances are a square of so many
 
 
 class WDBO(GPAgent):
@@ -47,13 +49,13 @@ class WDBO(GPAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone. Its arms must stay.
-        time_lengthscale: l_T of the Matern-3/2 kernel in time, in steps, > 0. "fit": the
-            likeliest of 5, 10, 20, ..., 5,120.
+        time_lengthscale: l_T of the Matern-3/2 kernel in time, in steps, in [1e-30, 1e30].
+            "fit": the likeliest of 5, 10, 20, ..., 5,120.
         signal_variance: v > 0, the prior variance where k(x, x) = 1.
         alpha: alpha >= 0: the removal budget grows by the factor 1 + alpha in each l_T.
         initial_plays: Plays at random before the first choice and removal, at least 0. The first
             fit follows them, or the 25th play where there are none.
-        max_observations: The most observations held, at least 2, so that a step costs the same
+        max_observations: The most observations held, in [2, 10000], so that a step costs the same
             at any t.
         confidence_width: "paper": beta^{1/2}, as above; a number; or a function of the number of
             observations so far.
@@ -80,7 +82,7 @@ class WDBO(GPAgent):
         if problem.contextual:
             reject("env", owner, "a task whose arms stay", "one that draws them anew at each step")
         batch = problem.batch_size or 1
-        initial = check_int("initial_plays", initial_plays, owner, 0)
+        initial = check_int("initial_plays", initial_plays, owner, 0, LARGEST_COUNT)
         memory = partial(
             SpatiotemporalMemory,
             lengthscale=lengthscales(time_lengthscale, batch),
@@ -89,7 +91,7 @@ class WDBO(GPAgent):
             ),
             alpha=per_learner(owner, "alpha", alpha, batch, 0.0, math.inf, "left"),
             initial=initial,
-            capacity=check_int("max_observations", max_observations, owner, FEWEST),
+            capacity=check_int("max_observations", max_observations, owner, FEWEST, MOST),
         )
         width = confidence_width
         if isinstance(width, str):
@@ -131,11 +133,11 @@ def lengthscales(given: Any, batch: int) -> Array:
     """Return l_T of every learner, NaN where it is to be fitted, `(B,)`.
 
     Raises:
-        ValueError: If it is neither "fit" nor in (0, inf).
+        ValueError: If it is neither "fit" nor in [1e-30, 1e30].
     """
     if not isinstance(given, str):
         return per_learner("WDBO", "time_lengthscale", given, batch, 0.0, math.inf, "neither")
     if given != "fit":
-        rule = "'fit' or a float in (0, inf), or one for each learner"
+        rule = "'fit' or a float in [1e-30, 1e+30], or one for each learner"
         reject("time_lengthscale", "WDBO", rule, given)
     return np.full(batch, math.nan)

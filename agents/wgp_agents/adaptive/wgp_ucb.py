@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from wgp_agents.adaptive.bank import ModelBank
 from wgp_agents.adaptive.places import ShownPlaces, kernels_of, places
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent, Mask, locked
 from wgp_agents.gp.choice import upper_bounds
 from wgp_agents.gp.grid import Grid
-from wgp_agents.gp.posterior import Posterior
+from wgp_agents.gp.posterior import Posterior, posterior_of
+from wgp_agents.parameters import LARGEST
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.ties import argmax
 from wgp_gym.kernels import Array
+from wgp_gym.sizes import check_size
 from wgp_gym.validation import as_floats, check_float, reject
 
 __all__ = ["AdaptiveWGPUCB", "Belief"]
@@ -23,7 +25,9 @@ __all__ = ["AdaptiveWGPUCB", "Belief"]
 FASTEST = 0.3  # no drift is faster
 NOISE_RATIOS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 FACTORS = (1.0, 0.5)
-LOW, HIGH = 1e-9, 1e9  # beyond, rounding is all that is left
+LOW, HIGH = 1e-9, 1e9  # noise ratios beyond leave nothing but rounding
+SHORTEST, LONGEST = 1e-6, 1e6  # factors of the lengthscale
+MOST_MODELS = 2_000  # each of m^2 numbers a learner
 STILL = 2.0  # (log(1 / eps))^{1/2} of a function that stays
 
 
@@ -63,9 +67,9 @@ class AdaptiveWGPUCB(Agent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         drifts: The values of eps, each in [0, 1]. Default: 0, and 2 / T, 10 / T, 50 / T, ... up to
-            0.3.
+            0.3. With the other two grids there are at most 2,000 models.
         noise_ratios: The values of lambda, each in [1e-9, 1e9].
-        lengthscales: Factors of the kernel's lengthscale, if it has one, in [1e-9, 1e9].
+        lengthscales: Factors of the kernel's lengthscale, if it has one, in [1e-6, 1e6].
         width: Factor >= 0 of the confidence width.
         exploration: The probability in [0, 1) with which it plays an arm at random. While the arm
             that it plays stays as it is, it may never see that another has become better: a
@@ -74,6 +78,8 @@ class AdaptiveWGPUCB(Agent):
     Raises:
         ValueError: If a parameter is out of its range.
     """
+
+    takes_units = False
 
     def __init__(
         self,
@@ -91,8 +97,10 @@ class AdaptiveWGPUCB(Agent):
             drifts = drift_grid(self.problem.horizon)
         drifts = checked("drifts", drifts, owner, 0.0, 1.0)
         ratios = checked("noise_ratios", noise_ratios, owner, LOW, HIGH)
-        factors = checked("lengthscales", lengthscales, owner, LOW, HIGH)
-        check_float("width", width, owner, 0.0)
+        factors = checked("lengthscales", lengthscales, owner, SHORTEST, LONGEST)
+        counts = {"drifts": len(drifts), "noise_ratios": len(ratios), "lengthscales": len(factors)}
+        check_size(owner, counts, {"drifts": 8, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
+        check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
         self._places = places(
             self.problem, kernels_of(self.problem.kernel, factors), self.num_learners
@@ -134,6 +142,7 @@ class AdaptiveWGPUCB(Agent):
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         self._bank.update(self._grid.numbers(actions), rewards, active)
 
+    @locked
     def posterior(self) -> Posterior:
         """Return the chosen model's posterior on the domain, `(n,)` each, or `(B, n)`.
 
@@ -141,14 +150,15 @@ class AdaptiveWGPUCB(Agent):
 
         Raises:
             RuntimeError: If `reset` was not called before.
+            ValueError: If it is not finite.
         """
         self._require_reset()
         self._show()
         mean, variance = self._bank.posteriors()
         mean += self._bank.zero[:, None]
-        std = self._bank.scale[:, None] * np.sqrt(variance)
-        return Posterior(mean, std) if self.batched else Posterior(mean[0], std[0])
+        return posterior_of(mean, self._bank.scale[:, None] * np.sqrt(variance), self.batched)
 
+    @locked
     def belief(self) -> Belief:
         """Return what the chosen model of each learner holds.
 

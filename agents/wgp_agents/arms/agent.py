@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
-from wgp_agents.parameters import reward_ends
+from wgp_agents.parameters import checked_ends, per_learner, reward_ends
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.ties import argmax
+from wgp_agents.units import RewardBounds
 from wgp_gym.kernels import Array
-from wgp_gym.validation import check_range
 
 __all__ = ["ArmsAgent", "IndexAgent"]
 
@@ -50,9 +50,8 @@ class ArmsAgent(Agent):
         if self.problem.continuous or self.problem.contextual:
             kind = "a box" if self.problem.continuous else "arms that are drawn anew at each step"
             raise ValueError(f"{owner} plays a fixed number of arms. The task has {kind}.")
-        self._given_range = reward_range
-        if reward_range is not None:
-            self._given_range = check_range("reward_range", reward_range, owner)
+        self._given_range = checked_ends(owner, reward_range)
+        self.takes_units = reward_range is None
         self.num_arms = len(self.problem.domain)
         self.noise, self.scale = np.zeros(self.num_learners), np.ones(self.num_learners)
         self._low, self._width = np.zeros(self.num_learners), np.ones(self.num_learners)
@@ -68,10 +67,19 @@ class ArmsAgent(Agent):
     def _restart(self, mask: Mask) -> None:
         low, high = self._ends()
         self._low[mask], self._width[mask] = low[mask], (high - low)[mask]
-        noise = np.broadcast_to(self.problem.noise_scale, self.num_learners)
+        noise = self._noise_scale()
         self.noise[mask] = (noise / (high - low))[mask]
         self.scale[mask] = np.maximum(1.0, 2 * self.noise[mask])
         self._clear(mask)
+
+    def _reward_bounds(self) -> RewardBounds:
+        high, noise = self._low + self._width, self.noise * self._width
+        return RewardBounds(self._low, high, noise, "its 'reward_range' and the problem's R")
+
+    def _noise_scale(self) -> Array:
+        """Return R of every learner, `(B,)`."""
+        stated, batch = self.problem.noise_scale, self.num_learners
+        return per_learner("BanditProblem", "noise_scale", stated, batch, 0.0, np.inf, "left")
 
     def _ends(self) -> tuple[Array, Array]:
         """Return the ends of the range of every learner, `(B,)` each.

@@ -105,7 +105,7 @@ class GLRUCB(IndexAgent):
         self._indices = np.zeros(shape)
 
     def _clear(self, mask: Mask) -> None:
-        noise = np.broadcast_to(self.problem.noise_scale, self.num_learners) / self._width
+        noise = self._noise_scale() / self._width
         sigma = np.maximum(noise, MIN_SIGMA) if self._given_sigma is None else self._given_sigma
         given = self.problem.reward_range is not None or self._given_range is not None
         bernoulli = np.isclose(noise, 0.5, rtol=1e-9, atol=0.0) & given

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Mask
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["AllPlays", "ArmMemory", "DiscountedPlays"]

@@ -15,6 +15,7 @@ from wgp_agents.base import Mask
 from wgp_agents.gp.tuning import check_budget, stated_budget
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_gym.arrays import kept
 from wgp_gym.kernels import Array
 
 __all__ = ["Rexp3"]
@@ -62,8 +63,8 @@ class Rexp3(ArmsAgent):
             per_learner(owner, "batch_size", batch_size, batch, 1, math.inf, whole=True)
         if gamma is not None:
             per_learner(owner, "gamma", gamma, batch, 0, 1, "right")
-        self._given = batch_size, gamma
-        self.variation_budget = variation_budget
+        self._given = kept(batch_size), kept(gamma)
+        self.variation_budget = kept(variation_budget)
         self.batch_size, self.gamma = np.full(batch, math.inf), np.ones(batch)
         self._weights = ExponentialWeights(self.num_arms, self.gamma, np.zeros(batch))
         self._steps = np.zeros(batch)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.arms.memory import ArmMemory
 from wgp_agents.base import Mask
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["WindowPlays"]

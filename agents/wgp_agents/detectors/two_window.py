@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.detectors.detector import Detector, Mask, per_stream
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 

@@ -10,19 +10,21 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent, Mask, locked
 from wgp_agents.gp.choice import Choice, optimistic
 from wgp_agents.gp.contexts import Contexts, decision_set
 from wgp_agents.gp.decisions import Decisions
 from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.planned_gain import GAINS, PlannedGains, check_gains, computed_gain
-from wgp_agents.gp.posterior import Interval, Posterior
+from wgp_agents.gp.posterior import Interval, Posterior, posterior_of
 from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.supervisor import Supervisor
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import CONFIDENCE, WidthForm, deng_width, step_delta
-from wgp_agents.parameters import noise_model, not_drawn, per_learner
+from wgp_agents.parameters import noise_model, norm_bounds, not_drawn, per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.units import RewardBounds, bounds_by_norm
+from wgp_gym.arrays import kept
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice, reject
@@ -57,10 +59,10 @@ class GPAgent(Agent):
         width_form: The formula of beta where `confidence_width` is "theory".
         supervisor: What stands above the memory, and may empty it or force plays. The clock of
             the confidence bound goes on.
-        regularization: lambda > 0, the model's noise variance. Default max(R^2, 1e-6).
+        regularization: lambda in [1e-9, 1e60], the model's noise variance. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which the confidence bound may fail.
-        norm_bound: B >= 0. Default: the problem's, read at each restart.
-        noise_scale: R >= 0. Default: the problem's.
+        norm_bound: B in [0, 1e30]. Default: the problem's, read at each restart.
+        noise_scale: R in [0, 1e30]. Default: the problem's.
         confidence_width: "theory"; a number beta >= 0; or a function of the number of
             observations so far, `(B,)`, that returns beta, a number or `(B,)`.
         confidence: How delta is spent over time, "paper", "union" or "anytime": see
@@ -73,8 +75,9 @@ class GPAgent(Agent):
         features: "exact"; "quadrature" or "random", Fourier features of default size; "linear",
             phi(x) = x; or a feature map: see `feature_source`.
 
-    Numbers may be scalars or `(B,)`. On a finite domain the agent plays its points; on a box
-    (`continuous=True`) any point, found as `Box` describes.
+    Numbers may be scalars or `(B,)`. Where no limit is named, those that are not 0 lie between
+    1e-30 and 1e30, so that their squares and quotients are numbers too. On a finite domain the
+    agent plays its points; on a box (`continuous=True`) any point, found as `Box` describes.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -101,14 +104,15 @@ class GPAgent(Agent):
         super().__init__(env)
         batch, owner = self.num_learners, type(self).__name__
         self.width_form, self._choice, self._supervisor = width_form, choice, supervisor
-        if norm_bound is not None:
-            norm_bound = per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
-        self._given_norm_bound = norm_bound
+        self._given_norm_bound = norm_bound = kept(norm_bound)
+        norm_bounds(owner, norm_bound, self.problem, batch)  # at once, not only at the restart
         self.noise_scale, self.regularization = noise_model(
             owner, self.problem, noise_scale, regularization, batch
         )
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
         self.confidence_width: Any = checked_width(owner, confidence_width, batch)
+        bound_given = norm_bound is not None or not isinstance(self.confidence_width, str)
+        self.takes_units = noise_scale is None or not bound_given
         self.norm_bound = np.zeros(batch)
         self._steps = np.zeros(batch, np.int64)
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
@@ -117,6 +121,8 @@ class GPAgent(Agent):
             check_gains(owner, gain, forgetting)
         source = feature_source(features, self.problem, owner)
         space = decision_set(self.problem)
+        # Nobody knows how long the features of arms to come are, if somebody else makes them.
+        self._unknown_lengths = self.problem.contextual and callable(features)
         self._decisions: Decisions = space(source, self.problem.domain, self.regularization)
         self._planned: PlannedGains | None = None
         if gain != "realised":
@@ -133,15 +139,15 @@ class GPAgent(Agent):
         return replace(forgetting, information_gain=gains)
 
     def _restart(self, mask: Mask) -> None:
-        given = self._given_norm_bound
-        bound = self.problem.norm_bound if given is None else given
+        owner, given = type(self).__name__, self._given_norm_bound
+        bound = norm_bounds(owner, given, self.problem, self.num_learners)
         if bound is None and isinstance(self.confidence_width, str):
             not_drawn("norm bound", "norm_bound")
         forgetting = np.full(self.num_learners, self._memory.nothing_forgotten)
         if self.forgetting is not None:
             forgetting = self.forgetting(self.problem, self.num_learners)
         if bound is not None:
-            self.norm_bound[mask] = np.broadcast_to(bound, self.num_learners)[mask]
+            self.norm_bound[mask] = bound[mask]
         self._memory.restart(mask, forgetting)
         self._steps[mask] = 0
         if isinstance(self._decisions, Contexts) and self.arms is None:
@@ -150,6 +156,14 @@ class GPAgent(Agent):
             self._planned.restart(mask, self._memory.ratios)
         if self._supervisor is not None:
             self._supervisor.restart(mask, self.problem, bound, self.noise_scale)
+
+    def _reward_bounds(self) -> RewardBounds | None:
+        if self._unknown_lengths:
+            return None
+        own = isinstance(self.confidence_width, str) or self._given_norm_bound is not None
+        bound = self.norm_bound if own else None
+        longest = self._decisions.basis.prior.max()
+        return bounds_by_norm(self.problem, bound, self.noise_scale, longest)
 
     def _widths(self) -> Array:
         """Return beta of every learner, `(B,)`."""
@@ -188,17 +202,19 @@ class GPAgent(Agent):
         self._memory.update(actions, rewards, active)
         self._steps += active
 
+    @locked
     def posterior(self) -> Posterior:
         """Return the posterior on the domain, `(n,)` each, or `(B, n)`.
 
         Raises:
             RuntimeError: If `reset` was not called before.
+            ValueError: If it is not finite.
         """
         self._require_reset()
         mean, variance, _ = self._decisions.posterior(self._memory, self.problem.domain)
-        std = np.sqrt(variance)
-        return Posterior(mean, std) if self.batched else Posterior(mean[0], std[0])
+        return posterior_of(mean, np.sqrt(variance), self.batched)
 
+    @locked
     def beta(self) -> Any:
         """Return the confidence width of the next choice, a float or `(B,)`.
 
@@ -209,6 +225,7 @@ class GPAgent(Agent):
         widths = self._widths()
         return widths.copy() if self.batched else float(widths[0])
 
+    @locked
     def confidence_interval(self) -> Interval:
         """Return mean -+ beta * std on the domain, with the std that the bound uses.
 
@@ -221,6 +238,7 @@ class GPAgent(Agent):
         lower, upper = mean - half, mean + half
         return Interval(lower, upper) if self.batched else Interval(lower[0], upper[0])
 
+    @locked
     def feature_error(self) -> Any:
         """Return the largest |k(x, y) - phi(x)^T phi(y)| on the domain, a float or `(B,)`.
 
@@ -236,6 +254,7 @@ class GPAgent(Agent):
         errors = np.array([found[m] for m in ranks.tolist()], float)
         return errors if self.batched else float(errors[0])
 
+    @locked
     def information_gain(self) -> Any:
         """Return the realised (double-weighted) information gain, a float or `(B,)`.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.access import problem_reader
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_agents.parameters import per_learner
 from wgp_agents.randomness import UniformStreams
 from wgp_agents.variates import normal_variates
@@ -88,6 +88,12 @@ def thompson(
 
 
 @compiled
+def finite(score: float) -> float:
+    """Return a score; NaN for an infinite one, so that `argmax` refuses it."""
+    return score if abs(score) < math.inf else math.nan
+
+
+@compiled
 def sampled_scores(
     mean: Array,
     phi: Array,
@@ -113,7 +119,7 @@ def sampled_scores(
             for a in range(n):
                 row[a] += factor * feature[a]
         for a in range(n):
-            row[a] = mean[i, a] + width[i] * row[a]
+            row[a] = finite(mean[i, a] + width[i] * row[a])
 
 
 @compiled
@@ -129,4 +135,4 @@ def upper_bounds(mean: Array, variance: Array, width: Array, bounds: Array) -> N
     batch, n = mean.shape
     for i in range(batch):
         for a in range(n):
-            bounds[i, a] = mean[i, a] + width[i] * math.sqrt(variance[i, a])
+            bounds[i, a] = finite(mean[i, a] + width[i] * math.sqrt(variance[i, a]))

@@ -1,8 +1,5 @@
 """The compiled inner loops: arithmetic per learner, so that no learner's numbers depend on B.
 
-They stand in one file, longer than others here, because numba's cache looks at the date of the
-caller's file alone: a change in a file that it calls into would go unnoticed.
-
 Inner loops run along rows, from index 0 (numba checks an index that could be negative, which
 bars vector instructions), and never reorder a sum at run time, so results are reproducible. They
 take two rows at a time, twice the work for what a loop loads; an odd row goes alone. Each kernel
@@ -16,19 +13,16 @@ R is the upper Cholesky factor, V = R^T R; P = V^{-1}.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
 from wgp_agents.gp.basis import Basis
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = [
-    "compiled",
     "context_posteriors",
     "deviations",
     "discount_update",
@@ -38,17 +32,10 @@ __all__ = [
 ]
 
 
-F = TypeVar("F", bound=Callable[..., Any])
 ARM_BLOCK = 128  # arms solved for together: with few features they fit the first-level cache
 REFRESH = 64  # rank-one changes after which an inverse is computed anew
 MAX_DOWNDATE = 1e6  # reward minus mean above which a removal would leave its rounding behind
 MIN_DOWNDATE = 1e-5  # lambda (1 - phi^T P phi) below which a downdate would lose the digits
-
-
-def compiled(function: F) -> F:
-    """Compile a function with numba; the machine code is kept for the next process."""
-    machine: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    return cast(F, machine)
 
 
 @compiled

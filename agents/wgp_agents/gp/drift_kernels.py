@@ -8,8 +8,7 @@ Notation, for one filter, phi being the features of the play and lambda the nois
 | u, s | `u`, `spread` | P phi, and phi^T P phi: the variance of the play's mean |
 | nu | `surprise` | the innovation y - phi^T theta, of variance s + lambda |
 
-Loops as in `wgp_agents.gp.compiled`, of which none is called here: numba's cache would not notice
-a change there. Each kernel is tested against plain numpy.
+Loops as in `wgp_agents.gp.compiled`. Each kernel is tested against plain numpy.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp.arrays import BankArrays, BankModels, BankRates, DriftArrays
 from wgp_agents.gp.basis import Basis
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["bank_posteriors", "bank_update", "context_drift", "drift_deviations", "drift_update"]

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wgp_agents.gp.compiled import compiled
 from wgp_agents.gp.spectrum import Spectrum
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 from wgp_gym.validation import as_floats, check_float, reject
 

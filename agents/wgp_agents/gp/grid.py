@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent, Mask, locked
 from wgp_agents.gp.contexts import Contexts
 from wgp_agents.gp.decisions import Arms
-from wgp_agents.gp.posterior import Posterior
+from wgp_agents.gp.posterior import Posterior, posterior_of
 from wgp_agents.gp.source import feature_source
 from wgp_agents.parameters import noise_model
 from wgp_agents.randomness import UniformStreams
+from wgp_agents.units import RewardBounds, bounds_by_norm
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
@@ -61,8 +62,8 @@ class GridAgent(Agent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        regularization: lambda > 0, the model's noise variance. Default max(R^2, 1e-6).
-        noise_scale: R >= 0. Default: the problem's.
+        regularization: lambda in [1e-9, 1e60], the model's noise variance. Default max(R^2, 1e-6).
+        noise_scale: R in [0, 1e30]. Default: the problem's.
         features: As in `GPAgent`.
 
     Raises:
@@ -103,19 +104,24 @@ class GridAgent(Agent):
     def _moments(self) -> tuple[Array, Array]:
         """Return posterior means and variances of the points, `(B, n)` each."""
 
+    def _reward_bounds(self) -> RewardBounds | None:
+        longest = self._decisions.basis.prior.max()
+        return bounds_by_norm(self.problem, None, self.noise_scale, longest)
+
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         return self._grid.played(self._pick(uniform))
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         self._take(self._grid.numbers(actions), rewards, active)
 
+    @locked
     def posterior(self) -> Posterior:
         """Return the posterior on the domain, `(n,)` each, or `(B, n)`.
 
         Raises:
             RuntimeError: If `reset` was not called before.
+            ValueError: If it is not finite.
         """
         self._require_reset()
         mean, variance = self._moments()
-        std = np.sqrt(variance)
-        return Posterior(mean, std) if self.batched else Posterior(mean[0], std[0])
+        return posterior_of(mean, np.sqrt(variance), self.batched)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
+from wgp_agents.ties import not_finite
 from wgp_gym.kernels import Array
 
-__all__ = ["Interval", "Posterior"]
+__all__ = ["Interval", "Posterior", "posterior_of"]
 
 
 class Posterior(NamedTuple):
@@ -31,3 +34,14 @@ class Interval(NamedTuple):
 
     lower: Array
     upper: Array
+
+
+def posterior_of(mean: Array, std: Array, batched: bool) -> Posterior:
+    """Return the posteriors of B learners, `(B, n)`, or the only one, `(n,)`.
+
+    Raises:
+        ValueError: If one is not finite.
+    """
+    if not (np.isfinite(mean).all() and np.isfinite(std).all()):
+        not_finite()
+    return Posterior(mean, std) if batched else Posterior(mean[0], std[0])

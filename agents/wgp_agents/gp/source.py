@@ -49,6 +49,7 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
     """
     if callable(features):
         return GivenMap(features, owner)
+    check_choice("features", features, owner, FEATURES)
     if (
         features != "linear"
         and problem.contextual
@@ -56,7 +57,6 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
     ):
         rule = "'linear' or a feature map where arms are drawn anew at each step"
         reject("features", owner, rule, features)
-    check_choice("features", features, owner, FEATURES)
     kernel, dim = problem.kernel, problem.domain.shape[1]
     if features == "quadrature":
         return quadrature_features(kernel, dim, quadrature_degree(problem, owner))

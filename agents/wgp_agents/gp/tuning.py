@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wgp_agents.parameters import not_drawn, per_learner
+from wgp_gym.arrays import kept
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import reject
@@ -82,7 +83,7 @@ def check_budget(owner: str, given: Any, batch: int) -> None:
     if not isinstance(given, str):
         per_learner(owner, "variation_budget", given, batch, 0.0, math.inf, "left")
     elif given not in ("known", "unknown"):
-        rule = "'known', 'unknown' or a number in [0, inf)"
+        rule = "'known', 'unknown' or a number in [0, 1e+30]"
         reject("variation_budget", owner, rule, given)
 
 
@@ -119,6 +120,10 @@ class Forgetting:
     information_gain: Any = "order"
     rate_form: RateForm = corollary_rate
 
+    def __post_init__(self) -> None:
+        for name in ("given", "variation_budget", "information_gain"):
+            object.__setattr__(self, name, kept(getattr(self, name)))  # frozen, so set so
+
     @property
     def gain_is_computed(self) -> bool:
         """Whether an agent is to put the greedy gain in the place of `information_gain`."""
@@ -138,7 +143,7 @@ class Forgetting:
         check_budget(owner, self.variation_budget, batch)
         gain = self.information_gain
         if isinstance(gain, str) and gain not in ("order", "computed"):
-            rule = "'order', 'computed' or a number in (0, inf)"
+            rule = "'order', 'computed' or a number in [1e-30, 1e+30]"
             reject("information_gain", owner, rule, gain)
         if not isinstance(gain, str):
             per_learner(owner, "information_gain", gain, batch, 0.0, math.inf, "neither")

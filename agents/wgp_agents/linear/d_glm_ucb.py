@@ -14,8 +14,9 @@ from wgp_agents.base import Mask
 from wgp_agents.gp.tuning import MAX_RATE, check_budget, stated_budget
 from wgp_agents.gp.width import CONFIDENCE, step_delta
 from wgp_agents.linear.glm import GLMNumbers, GLMState, indices, learn
-from wgp_agents.parameters import not_drawn, per_learner
+from wgp_agents.parameters import model_noise, norm_bounds, not_drawn, per_learner
 from wgp_agents.randomness import UniformStreams
+from wgp_gym.arrays import kept
 from wgp_gym.kernels import Array, FeatureKernel, Linear
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_choice
@@ -61,7 +62,7 @@ class DGLMUCB(IndexAgent):
             Deviation: at most 1/2.
         variation_budget: "known": B_T as the problem states it; "unknown": 1 in its place; or
             B_T >= 0 as a number, in units of theta.
-        regularization: lambda > 0.
+        regularization: lambda in [1e-9, 1e60].
         delta: The probability in (0, 1) with which the confidence bound may fail.
         norm_bound: S >= 0. Default: the problem's B.
         confidence: How delta is spent over time, "paper", "union" or "anytime": see `step_delta`.
@@ -96,14 +97,12 @@ class DGLMUCB(IndexAgent):
         if discount is not None:
             discount = per_learner(owner, "discount", discount, batch, 0.0, 1.0, "right")
         if norm_bound is not None:
-            norm_bound = per_learner(owner, "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
+            norm_bound = norm_bounds(owner, norm_bound, self.problem, batch)
         self._given_discount, self._given_norm_bound = discount, norm_bound
         check_budget(owner, variation_budget, batch)
-        self._given_budget = variation_budget
+        self._given_budget = kept(variation_budget)
         self.tuning = check_choice("tuning", tuning, owner, TUNINGS)
-        self.regularization = per_learner(
-            owner, "regularization", regularization, batch, 0.0, math.inf, "neither"
-        )
+        self.regularization = model_noise(owner, regularization, batch)
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
         self._features = arm_features(self.problem)
@@ -141,9 +140,10 @@ class DGLMUCB(IndexAgent):
         if self._given_norm_bound is not None:
             given: Array = self._given_norm_bound
             return given
-        if self.problem.norm_bound is None:
+        bound = norm_bounds(type(self).__name__, None, self.problem, self.num_learners)
+        if bound is None:
             not_drawn("norm bound", "norm_bound")
-        return self._in_logits(self.problem.norm_bound)
+        return self._in_logits(bound)
 
     def _discount(self) -> Array:
         """Return gamma of every learner, `(B,)`.

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.compiled import compiled
+from wgp_agents.kernels.jit import compiled
 from wgp_gym.kernels import Array
 
 __all__ = ["GLMNumbers", "GLMState", "indices", "learn", "sigmoid"]

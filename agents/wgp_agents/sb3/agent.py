@@ -39,12 +39,16 @@ class SB3Agent(Agent):
             rather than to draw one from its distribution: a policy that sees the last plays
             alone needs chance to look around. None reads it off the notes, and is True for a
             model that is no file. DQN has no distribution to draw from.
+        trust: Whether a file may run code. Without it a file is played only if `wgp-gym train` has
+            written it, with its notes: the network is built from these, of the file the weights
+            alone are read. With it stable-baselines3 loads the file, which may do whatever its
+            author likes to the machine. No experiment's file and no flag can give it.
 
     The network's numbers for one learner may differ in their last bits with B; so may, where two
     actions are as good as equal, what it plays.
 
     Raises:
-        ValueError: If the model does not fit the problem.
+        ValueError: If the model does not fit the problem, or its file is damaged.
     """
 
     def __init__(
@@ -55,11 +59,13 @@ class SB3Agent(Agent):
         model: Any = None,
         reward_scale: float | None = None,
         deterministic: bool | None = None,
+        trust: bool = False,
     ) -> None:
         super().__init__(env)
-        self._model, notes = resolve_model(algo, model, self.problem, environment_id(env))
+        self._model, notes = resolve_model(algo, model, self.problem, environment_id(env), trust)
         dim = self.problem.domain.shape[1]
-        size = int(np.prod(self._model.observation_space.shape))
+        shape: tuple[int, ...] = self._model.observation_space.shape or ()
+        size = shape[0] if len(shape) == 1 else 0
         scale = notes.get("reward_scale", 1.0) if reward_scale is None else reward_scale
         if deterministic is None:
             deterministic = notes.get("deterministic", True)
@@ -69,7 +75,7 @@ class SB3Agent(Agent):
         self._history = History(max((size - 1) // (2 + dim), 1), dim, self.num_learners, scale)
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
-            reject("model", "SB3Agent", rule, size)
+            reject("model", "SB3Agent", rule, shape)
         self._rows = np.zeros((self.num_learners, size), np.float32)
         self._state: State | None = None
         self._planned: tuple[NDArray[Any], State | None] | None = None
@@ -83,7 +89,13 @@ class SB3Agent(Agent):
         self._seen[mask], self._fresh[mask] = 0, True
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return self._plan(uniform)[0].astype(np.float32 if self.problem.continuous else np.int64)
+        actions = self._plan(uniform)[0]
+        top = 1 if self.problem.continuous else len(self.problem.domain) - 1
+        inside = (actions >= 0) & (actions <= top)
+        if not inside.all():
+            rule = f"one whose actions lie in [0, {top}]"
+            reject("model", "SB3Agent", rule, float(actions[~inside][0]))
+        return actions.astype(np.float32 if self.problem.continuous else np.int64)
 
     def _plan(self, uniform: UniformStreams) -> tuple[NDArray[Any], State | None]:
         """Return the next actions, and a recurrent model's state after them."""

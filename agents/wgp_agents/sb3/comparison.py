@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -20,12 +19,14 @@ from wgp_agents.benchmark.parallel import run_in_order
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.registry import make
-from wgp_agents.sb3.model import PACKAGES, model_file, notes_of, shipped_model
+from wgp_agents.sb3.model import PACKAGES, model_file, shipped_model
+from wgp_agents.sb3.notes import brief, read_notes, refuse
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
 __all__ = ["RIVALS", "TASKS", "Rival", "load", "model_of", "play", "rows", "table", "write_files"]
 
+LEARNING = ("steps", "regret", "share_of_random")  # the columns of a learning curve
 FIRST_SEED = 2 * 10**15  # of episodes that neither training nor its learning curve has seen
 
 
@@ -83,12 +84,54 @@ def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
     return path
 
 
-def models(folder: Path | None) -> Iterator[tuple[str, Rival, Path]]:
-    """Yield task, rival and file of every model."""
+@dataclass(frozen=True)
+class Trained:
+    """What the files of one model say of it.
+
+    Attributes:
+        task: Its task.
+        rival: The rival that plays it.
+        file: The model's file.
+        notes: Its notes.
+        learning: The rows of its learning curve.
+    """
+
+    task: str
+    rival: Rival
+    file: Path
+    notes: dict[str, Any]
+    learning: list[dict[str, str]]
+
+
+def models(folder: Path | None) -> Iterator[Trained]:
+    """Yield every model.
+
+    Raises:
+        ValueError: If one of its files is missing or damaged.
+    """
     for task in TASKS:
         for rival in RIVALS:
             if rival.trained:
-                yield task, rival, model_of(task, rival, folder)
+                file = model_of(task, rival, folder)
+                yield Trained(task, rival, file, read_notes(rival.agent, file), learning_of(file))
+
+
+def learning_of(file: Path) -> list[dict[str, str]]:
+    """Return the rows of a model's learning curve, which stands beside its file.
+
+    Raises:
+        ValueError: If there is none, or it does not consist of finite numbers.
+    """
+    path = file.with_suffix(".csv")
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        good = all(np.isfinite([float(row[key]) for key in LEARNING]).all() for row in rows)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        refuse(f"a file with its learning curve (.csv) beside it ({brief(error)})", path)
+    if not rows or not good:
+        refuse(f"a file whose learning curve has finite numbers as {', '.join(LEARNING)}", path)
+    return [{key: row[key] for key in LEARNING} for row in rows]
 
 
 def play_one(
@@ -207,11 +250,10 @@ def write_files(
             row = {"environment": task, "agent": rival.agent, "note": rival.note}
             played = {"env_seed": env_seed, "agent_seed": agent_seed, "final_regret": final}
             episodes.append(row | played)
-    for task, rival, path in models(models_folder):
-        notes[path.name] = json.loads(notes_of(path).read_text("utf-8"))
-        with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
-            points = list(csv.DictReader(file))
-        learning += [{"environment": task, "agent": rival.name} | point for point in points]
+    for model in models(models_folder):
+        notes[model.file.name] = model.notes
+        whose = {"environment": model.task, "agent": model.rival.name}
+        learning += [whose | point for point in model.learning]
     write_csv(folder / "runs.csv", episodes)
     write_csv(folder / "learning.csv", learning)
     arrays = {f"{task}/{rival.name}": runs for (task, rival), runs in regrets.items()}

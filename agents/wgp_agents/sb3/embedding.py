@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-__all__ = ["PlayEmbedding"]
+__all__ = ["PlayEmbedding", "policy_kwargs"]
+
+NETWORK = ("net_arch", "lstm_hidden_size")
 
 
 class PlayEmbedding(BaseFeaturesExtractor):
@@ -36,3 +39,18 @@ class PlayEmbedding(BaseFeaturesExtractor):
         cosines = torch.cos(places[..., None] * self._waves).flatten(2) * there
         embedded = torch.cat([cosines, cosines * rewards], dim=2)
         return torch.cat([observations[:, :1], embedded.flatten(1)], dim=1)
+
+
+def policy_kwargs(dim: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what stable-baselines3 is told of a network.
+
+    Args:
+        dim: d.
+        settings: Of the training, as in settings.toml.
+    """
+    told = {key: settings[key] for key in NETWORK if key in settings}
+    shown = {"dim": dim, "frequencies": settings["frequencies"]}
+    return told | {
+        "features_extractor_class": PlayEmbedding,
+        "features_extractor_kwargs": shown,
+    }

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-import tomllib
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,13 @@ from wgp_agents.baselines import Random
 from wgp_agents.benchmark.files import versions, write_csv, write_whole
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3.agent import SB3Agent
-from wgp_agents.sb3.embedding import PlayEmbedding
-from wgp_agents.sb3.model import PACKAGES, algorithm, notes_of
+from wgp_agents.sb3.embedding import NETWORK, policy_kwargs
+from wgp_agents.sb3.model import PACKAGES, algorithm, settings
+from wgp_agents.sb3.notes import NETWORK_RULES, network_of, notes_of
+from wgp_agents.sb3.stored import MOST_WEIGHTS, count_weights
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.kernels import Array
+from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_int, reject
 from wgp_gym.wrappers import VectorHistoryObservation
 
@@ -34,7 +35,6 @@ HELD_OUT = 10**15  # the first of the seeds that no training sees
 HELD_OUT_EPISODES = 100
 CHECKPOINTS = 20
 SHORTEST = 20_000  # steps between two of them: each plays 100 episodes
-NETWORK = ("net_arch", "lstm_hidden_size")
 READ = ("reward_scale", "deterministic")  # by the agent, from the notes
 NOT_KEPT = (  # what a training needs, but not the trained policy
     "replay_buffer",
@@ -47,18 +47,6 @@ NOT_KEPT = (  # what a training needs, but not the trained policy
     "_last_episode_starts",
 )
 OWN = ("steps", "envs", "groups", "policy", "history", "frequencies", *READ, *NETWORK)
-
-
-def settings(algo: str) -> dict[str, Any]:
-    """Return the tuned settings of an algorithm, from settings.toml.
-
-    Raises:
-        ValueError: If there is no such algorithm.
-    """
-    algorithm(algo)
-    text = files("wgp_agents.sb3").joinpath("settings.toml").read_text("utf-8")
-    chosen: dict[str, Any] = tomllib.loads(text)[algo]
-    return chosen
 
 
 def held_out_regret(
@@ -160,15 +148,36 @@ def train(
     problem = env.problem
     if algo == "dqn" and problem.continuous:
         reject("algo", "train", "'ppo', 'a2c' or 'recurrent-ppo' on a continuous task", algo)
+    notes = {"algo": algo, "environment": environment, "kwargs": made_with, "seed": seed}
+    notes |= notes_on(problem, chosen)
+    check_network(algo, notes)
     model = build(algo, env, seed, chosen)
     env.seed(training_seed(seed))  # after the model, which gives the environment its own seed
-    notes = {"algo": algo, "environment": environment, "kwargs": made_with, "seed": seed}
-    notes |= {"dim": problem.domain.shape[1], "horizon": problem.horizon}
-    notes |= {"noise_scale": float(np.max(problem.noise_scale))}
-    notes |= {key: chosen[key] for key in READ}
-    progress = Progress(steps, path, notes | {"settings": chosen, "versions": versions(PACKAGES)})
+    progress = Progress(steps, path, notes)
     model.learn(steps, callback=progress)
     return progress.curve
+
+
+def notes_on(problem: BanditProblem, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return what is to be noted of the task and the settings: a model is loaded by them."""
+    notes: dict[str, Any] = {"dim": problem.domain.shape[1], "horizon": problem.horizon}
+    notes |= {"arms": None if problem.continuous else len(problem.domain)}
+    notes |= {"noise_scale": float(np.max(problem.noise_scale))}
+    notes |= {key: chosen[key] for key in READ}
+    return notes | {"settings": chosen, "versions": versions(PACKAGES)}
+
+
+def check_network(algo: str, notes: dict[str, Any]) -> None:
+    """Check that a network can be loaded again, before it is trained.
+
+    Raises:
+        ValueError: If its settings are not those that notes can have, or it is too large.
+    """
+    for key, value in network_of(algo, notes).items():
+        if not NETWORK_RULES[key].holds(value):
+            reject(key, "train", NETWORK_RULES[key].text, value)
+    if (weights := count_weights(algo, notes)) > MOST_WEIGHTS:
+        reject("net_arch", "train", f"a network of at most {MOST_WEIGHTS} weights", weights)
 
 
 def training_env(
@@ -194,9 +203,6 @@ def training_seed(seed: int) -> int:
 
 def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> Any:
     """Return an untrained model."""
-    shown = {"dim": env.problem.domain.shape[1], "frequencies": chosen["frequencies"]}
-    network = {key: chosen[key] for key in NETWORK if key in chosen}
-    network |= {"features_extractor_class": PlayEmbedding, "features_extractor_kwargs": shown}
     given = {key: value for key, value in chosen.items() if key not in OWN}
     start = given.pop("learning_rate_start")
     return algorithm(algo)(
@@ -204,7 +210,7 @@ def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> An
         env,
         seed=seed,
         device="cpu",
-        policy_kwargs=network,
+        policy_kwargs=policy_kwargs(env.problem.domain.shape[1], chosen),
         learning_rate=Linear(start),
         **given,
     )

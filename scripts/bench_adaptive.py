@@ -35,7 +35,8 @@ from tqdm import tqdm
 import wgp_gym  # noqa: F401 (registers the environments)
 from wgp_agents.adaptive.wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.benchmark.experiment import Unit
-from wgp_agents.benchmark.play import prepare, seeds_of
+from wgp_agents.benchmark.layout import seeds_of
+from wgp_agents.benchmark.play import prepare
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.benchmark.statistics import (

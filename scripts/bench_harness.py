@@ -28,8 +28,8 @@ from wgp_agents.benchmark import play as playing
 from wgp_agents.benchmark.declaration import declare, read_declaration
 from wgp_agents.benchmark.experiment import Experiment, Unit
 from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.layout import Arrays, seeds_of
 from wgp_agents.benchmark.parallel import Workers
-from wgp_agents.benchmark.play import Arrays
 from wgp_agents.benchmark.report.content import write_page
 from wgp_agents.benchmark.report.summary import summarise, write_tables
 from wgp_agents.benchmark.report.tables import timings
@@ -164,7 +164,8 @@ def made_up(unit: Unit) -> Arrays:
     changed = np.zeros((k, horizon), bool)
     changed[:, [99, 199]] = True
     arms = rng.integers(0, 100, (2, k, horizon)).astype(np.uint8)
-    arrays: Arrays = {name: np.arange(k) for name in ("env_seed", "agent_seed")}
+    seeds = (np.array(each, np.int64) for each in seeds_of(unit))
+    arrays: Arrays = dict(zip(("env_seed", "agent_seed"), seeds, strict=True))
     arrays |= {name: np.ones(k) for name in ("norm_bound", "variation_budget")}
     arrays |= {"final_regret": regret.sum(axis=1, dtype=float), "regret": regret}
     return arrays | {"action": arms[0], "optimal_action": arms[1], "changed": changed}

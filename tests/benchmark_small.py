@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tomli_w
 
 from wgp_agents.benchmark.declaration import declare
@@ -64,9 +65,11 @@ def write_toml(path: Path, values: Table) -> Path:
 def full_disk(path: Path) -> Iterator[None]:
     """Let the system say that the disk is full when a file is written."""
     part = path.with_name(f"{path.name}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    part.symlink_to("/dev/full")
-    try:
+    write_bytes = Path.write_bytes
+
+    def _write(self: Path, data: bytes) -> int:
+        return write_bytes(Path("/dev/full") if self == part else self, data)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "write_bytes", _write)
         yield
-    finally:
-        part.unlink()

@@ -104,13 +104,46 @@ def test_reproduce_extends_and_refuses(figure: Path, capsys: pytest.CaptureFixtu
     assert stored(figure) == before
 
 
-@pytest.mark.parametrize("arguments", [["--seeds", "0"], ["--jobs", "-1"], ["--horizon", "x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--seeds", "0"],
+        ["--jobs", "-1"],
+        ["--horizon", "x"],
+        ["--seeds", "1" + 400 * "0"],
+        ["--seeds", 70_000 * "9"],
+        ["--jobs", "100000"],
+        ["--horizon", 70_000 * "x"],
+    ],
+    ids=lambda arguments: " ".join(arguments)[:20],
+)
 @pytest.mark.parametrize("command", ["reproduce", "run"])
 def test_wrong_numbers_are_refused(
     command: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert code_of([command, *arguments]) == 2
-    assert "must be a whole number of at least 1" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "must be a whole number of at least 1" in said
+    assert len(said.rpartition("error:")[2]) < 600
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "x", "--format", 70_000 * "x"],
+        [70_000 * "x"],
+        ["run", f"--{70_000 * 'x'}"],
+        ["train", "--algo", "ppo", "--env-kwargs", 70_000 * "x"],
+        ["train", "--algo", "ppo", "--env-kwargs", 70_000 * "["],
+        ["verify", "--out", 70_000 * "x" + "\0"],
+    ],
+    ids=["choice", "command", "flag", "text", "brackets", "NUL"],
+)
+def test_what_a_parser_refuses_is_quoted_in_short(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(arguments) == 2
+    assert len(capsys.readouterr().err.rpartition("error:")[2]) < 600
 
 
 def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:

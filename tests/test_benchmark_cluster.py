@@ -78,6 +78,7 @@ def test_a_killed_worker_changes_nothing(cluster: Any, tmp_path: Path) -> None:
 def test_a_worker_plays_with_one_thread(cluster: Any) -> None:
     made = declare(SIX_RUNS)
     workers = Workers(2, "dask", cluster.scheduler_address)
+    cluster.wait_for_workers(2, timeout=60)  # on fewer, joblib plays here
     for *sizes, process in run_as_done(threads, made.units(), workers):
         assert process != os.getpid()
         assert sizes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import re
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from wgp_agents.benchmark.declaration import (
     read_value,
     shipped,
 )
-from wgp_agents.benchmark.experiment import Experiment, run_seeds
+from wgp_agents.benchmark.experiment import Experiment, fitting, run_seeds
 from wgp_agents.benchmark.plan import check, estimate, plan, readable
 
 
@@ -94,6 +96,9 @@ def test_flags_say_what_a_file_says(tmp_path: Path) -> None:
         ('["known",default]', ["known", "default"]),
         ("[a/b.csv,c-d]", ["a/b.csv", "c-d"]),
         ("", ""),
+        ("1\nb = 2", "1\nb = 2"),
+        ("[" * 600, "[" * 600),
+        ("9" * 5_000, "9" * 5_000),
     ],
 )
 def test_the_values_of_flags(text: str, value: Any) -> None:
@@ -104,13 +109,13 @@ def test_the_values_of_flags(text: str, value: Any) -> None:
 
 WRONG: list[tuple[Table, str]] = [
     ({"sedes": 3}, r"The experiment has no parameter 'sedes' \(did you mean 'seeds'\?\)"),
-    ({"seeds": 0}, "'seeds' parameter of the experiment must be an int of at least 1. Got 0"),
-    ({"seeds": 2.5}, "'seeds' .* must be an int of at least 1. Got 2.5"),
+    ({"seeds": 0}, r"'seeds' parameter of the experiment must be an int in \[1, 1000000\]. Got 0"),
+    ({"seeds": 2.5}, r"'seeds' .* must be an int in \[1, 1000000\]. Got 2.5"),
     ({"seeds": True}, "'seeds' .* Got True"),
-    ({"batch": 0}, "'batch' .* must be an int of at least 1"),
+    ({"batch": 0}, r"'batch' .* must be an int in \[1, 1000000\]"),
     ({"root_seed": -1}, "'root_seed' .* must be an int of at least 0"),
     ({"horizon": "x"}, "'horizon' .* must be an int of at least 1. Got 'x'"),
-    ({"title": 3}, "'title' .* must be a text. Got 3"),
+    ({"title": 3}, "'title' .* must be a text of one line, without control characters. Got 3"),
     ({"agent": []}, r"'agent' .* must be one or more tables \[\[agent\]\]"),
     ({"environment": {"id": ABRUPT}}, r"must be one or more tables \[\[environment\]\]"),
     ({"environment": [{"id": "WGPBandit-Abrupt"}]}, "did you mean 'WGPBandit-Abrupt-v0'"),
@@ -126,7 +131,7 @@ WRONG: list[tuple[Table, str]] = [
     ),
     (
         {"environment": [{"id": ABRUPT, "name": " "}]},
-        "'name' .* must be a text of one line. Got ' '",
+        "'name' .* must be a text of one line, without control characters. Got ' '",
     ),
     (
         {"environment": [{"id": ABRUPT}, {"id": ABRUPT}]},
@@ -145,7 +150,17 @@ WRONG: list[tuple[Table, str]] = [
             {"agent": [{"name": "wgp-ucb", "label": label, "parameters": {"discount": 0.9}}]},
             "stands",
         )
-        for label in ("{window}", "{", "{}", "{discount.x}", "{discount[0]}")
+        for label in (
+            "{window}",
+            "{",
+            "{}",
+            "{discount.x}",
+            "{discount[0]}",
+            "{discount:>99999999999}",
+            "{discount:.999f}",
+            "{discount:{discount}}",
+            "{discount:%H}",
+        )
     ),
 ]
 
@@ -154,6 +169,101 @@ WRONG: list[tuple[Table, str]] = [
 def test_what_is_wrong_is_said(change: Table, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         declare(SIX_RUNS | change)
+
+
+BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+NO_LINES = [f"a{sign}b" for sign in f"{BREAKS}\0\t\x1b\x9f\ud800\ufeff"] + [
+    "\ufeffa",
+    "a" * 201,
+    "",
+]
+
+
+@pytest.mark.parametrize("text", NO_LINES, ids=ascii)
+def test_whatever_is_shown_in_tables_is_one_line(text: str) -> None:
+    tasks = {"id": ABRUPT, "kwargs": {"noise_std": [0.1, text]}}
+    agents = {"name": "wgp-ucb", "parameters": {"discount": ["default", text]}}
+    wrong: list[Table] = [
+        {"title": text},
+        {"environment": [{"id": ABRUPT, "name": text}]},
+        {"agent": [CHANCE | {"label": text}]},
+    ]
+    if text:  # a value that would stand in a label
+        wrong += [{"environment": [tasks]}, {"agent": [agents]}]
+        wrong += [{"agent": [agents | {"label": "W {discount}"}]}]
+    for change in wrong:
+        with pytest.raises(ValueError, match=r"must be a text (of|that)"):
+            declare(SIX_RUNS | change)
+
+
+def test_a_label_takes_short_formats_of_its_parameters() -> None:
+    label = "{{W}} {discount:>6.2f} {width!r}"
+    parameters = {"discount": [0.9, 0.97], "width": "tight"}
+    agent = {"name": "wgp-ucb", "label": label, "parameters": parameters}
+    labels = [agent.label for agent in declare(SIX_RUNS | {"agent": [agent]}).agents]
+    assert labels == ["{W}   0.90 'tight'", "{W}   0.97 'tight'"]
+
+
+def test_a_description_may_have_lines_but_no_control_characters() -> None:
+    assert declare(SIX_RUNS | {"description": "a\n\tb"}).description == "a\n\tb"
+    for text in ("a\x1b[2J", "a\rb", "a\0", "a" * 10_001, 3):
+        with pytest.raises(ValueError, match="'description'"):
+            declare(SIX_RUNS | {"description": text})
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (nested(20), "at most 20 tables and lists inside each other"),
+        (nested(100_000), "at most 20 tables and lists inside each other"),
+        (10**5_000, r"between -2\^128 and 2\^128"),
+        ([math.nan], "must be a number, a text, true or false"),
+        ([datetime.date(2022, 1, 1)], "must be a number, a text, true or false"),
+        (None, "must be a number, a text, true or false"),
+        ("x" * 10_001, "a text of at most 10000 characters"),
+        ("\udc80", "a text that UTF-8 can hold"),
+        ({"k" * 101: 1}, "A key of the experiment must be a text of at most 100"),
+    ],
+    ids=["deep", "very deep", "digits", "NaN", "date", "None", "text", "surrogate", "key"],
+)
+def test_values_are_plain_and_of_a_bearable_size(value: Any, message: str) -> None:
+    kwargs = {"noise_std": value}
+    with pytest.raises(ValueError, match=message):
+        declare(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]})
+
+
+def test_an_experiment_that_is_too_large_is_refused_before_it_is_laid_out() -> None:
+    grid = {
+        key: [i / 10 for i in range(1, 200)] for key in ("noise_std", "norm_bound", "lengthscale")
+    }
+    with pytest.raises(ValueError, match=r"\[\[environment\]\] have more than 10000 combinations"):
+        declare(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": grid}]})
+    grown = [i / 10_000 for i in range(1, 9_000)]
+    variants = [
+        {"name": "sw-gp-ucb", "label": f"{{delta}} {k}", "parameters": {"delta": grown}}
+        for k in "ab"
+    ]
+    with pytest.raises(ValueError, match="have more than 10000 combinations"):
+        declare(SIX_RUNS | {"agent": variants})
+    with pytest.raises(
+        ValueError, match=r"1500000 units of work\. An experiment has at most 100000"
+    ):
+        declare(SIX_RUNS | {"seeds": 1_000_000})
+    made = declare(SIX_RUNS | {"seeds": 1_000_000, "batch": 100})
+    assert len(made.units()) == 30_000
+
+
+def test_a_long_list_of_equal_values_is_found_at_once() -> None:
+    kwargs = {"noise_std": [*range(100_000), 7.0]}
+    with pytest.raises(ValueError, match="all different"):
+        declare(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]})
 
 
 def test_ranges_and_misfits_are_all_said_at_once() -> None:
@@ -199,13 +309,32 @@ def test_no_file_no_toml(tmp_path: Path) -> None:
     assert {"figure1", "smoke"} <= set(shipped())
     with pytest.raises(ValueError, match=r"must be one of .*did you mean 'figure1'"):
         read_declaration("figur1")
-    for content in (b"seeds = ", b"\xff"):
+    for content in (
+        b"seeds = ",
+        b"\xff",
+        b"seeds = " + 600 * b"[" + 600 * b"]",
+        b"a = " + b"9" * 9_999,
+    ):
         (tmp_path / "bad.toml").write_bytes(content)
         with pytest.raises(ValueError, match=r"bad\.toml is not a TOML file"):
             read_declaration(str(tmp_path / "bad.toml"))
-    for text in (f"{ABRUPT}:noise_std", f"{ABRUPT}:=3", f"{ABRUPT}:a=1,b"):
+    (tmp_path / "large.toml").write_bytes(b"#" * (2**20 + 1))
+    with pytest.raises(ValueError, match=r"large\.toml has more than 1048576 bytes"):
+        read_declaration(str(tmp_path / "large.toml"))
+    for name in ("x" * 5_000, "x/" * 5_000, f"{'x' * 5_000}.toml", "a\0.toml"):
+        with pytest.raises(ValueError, match="There is no file") as raised:
+            read_declaration(name)
+        assert len(str(raised.value)) < 400
+    for text in (f"{ABRUPT}:noise_std", f"{ABRUPT}:=3", f"{ABRUPT}:a=1,b", f"{ABRUPT}:a=1,a=2"):
         with pytest.raises(ValueError, match=r"'env' .* must be like NAME:key=value"):
             from_flags([text], [])
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    content = write_toml(tmp_path / "plain.toml", SIX_RUNS).read_bytes()
+    (tmp_path / "marked.toml").write_bytes(b"\xef\xbb\xbf" + content)
+    plain, marked = (read_declaration(str(tmp_path / f"{n}.toml")) for n in ("plain", "marked"))
+    assert marked == plain
 
 
 def test_an_experiment_survives_json() -> None:
@@ -218,6 +347,23 @@ def test_an_experiment_survives_json() -> None:
         range(2, 4),
         range(4, 6),
     ]
+
+
+@dataclass
+class Noted:
+    """What may have a note."""
+
+    note: str | None
+    sizes: tuple[int, ...]
+
+
+def test_fields_may_be_of_several_types() -> None:
+    for note in ("a", None):
+        assert fitting(Noted, {"note": note, "sizes": [1]}, "it") == {"note": note, "sizes": [1]}
+    with pytest.raises(ValueError, match=r"'note' .* of the type str or NoneType\. Got 3"):
+        fitting(Noted, {"note": 3, "sizes": [1]}, "it")
+    with pytest.raises(ValueError, match=r"'sizes' .* of the type list\. Got 'a'"):
+        fitting(Noted, {"note": None, "sizes": "a"}, "it")
 
 
 def test_seeds_follow_from_root_task_and_run_alone() -> None:

@@ -227,3 +227,11 @@ def test_bad_requests_are_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"'steps' parameter of film must be an int in \[1, 60\]"):
         film(path, kwargs=SHORT, steps=61)
     assert not path.exists()
+
+
+def test_names_of_arms_are_no_formulas(tmp_path: Path) -> None:
+    rows = ["t,$\\frac$,B$,C", *(f"{t},{t},{2 * t},{-t}" for t in range(5))]
+    (tmp_path / "table.csv").write_text("\n".join(rows))
+    kwargs = {"table": str(tmp_path / "table.csv")}
+    path = film(tmp_path / "x.gif", "WGPBandit-Table-v0", kwargs=kwargs, steps=2)
+    assert path.read_bytes().startswith(b"GIF")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, WINDOWS, Table, full_disk, play, stored
 
+from wgp_agents.benchmark.archive import COMMENT, sealed
 from wgp_agents.benchmark.declaration import declare
-from wgp_agents.benchmark.folder import COMMENT, Damaged, ResultsFolder
+from wgp_agents.benchmark.folder import Damaged, ResultsFolder
+from wgp_agents.benchmark.manifest import describe
 from wgp_agents.benchmark.play import PER_RUN, PER_STEP, attempt
 from wgp_agents.benchmark.results import load_results
 
@@ -40,7 +43,7 @@ def test_a_unit_is_an_ordinary_archive_of_its_arrays(whole: Path) -> None:
         read = folder.read(unit)
         with np.load(folder.file(unit), allow_pickle=False) as plain:
             assert set(plain) == {*arrays, "identity"}
-            assert json.loads(plain["identity"].tobytes()) == unit.identity
+            assert json.loads(plain["identity"].tobytes()) == unit.identity | {"files": {}}
             for name, array in arrays.items():
                 for found in (read[name], plain[name]):
                     assert found.dtype == array.dtype
@@ -52,7 +55,7 @@ def test_no_two_units_share_a_file(tmp_path: Path) -> None:
     names = ["a b", "a_b", "x" * 70, "x" * 71]
     entries = [{"id": ABRUPT, "name": name} for name in names]
     made = declare(SIX_RUNS | {"environment": entries})
-    folder = ResultsFolder(tmp_path, {"experiment": made.as_dict()})
+    folder = ResultsFolder(tmp_path, describe(made))
     files = [folder.file(unit) for unit in made.units()]
     assert len(set(files)) == len(files) == 4 * 9
 
@@ -108,14 +111,21 @@ def foreign(path: Path, folder: Path) -> None:
 
 def of_an_older_format(path: Path, folder: Path) -> None:
     data = path.read_bytes()
-    old = COMMENT.replace("results 1", "results 0")
+    old = COMMENT.replace("results 2", "results 1")
     path.write_bytes(data.replace(COMMENT.encode(), old.encode()))
 
 
+def forge(path: Path, change: Callable[[Table], Table]) -> None:
+    """Change the arrays of a unit, and seal it as if it had been written so."""
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = dict(stored)
+    buffer = io.BytesIO()
+    np.savez(buffer, **change(arrays))
+    path.write_bytes(sealed(buffer.getvalue()[:-2]))
+
+
 def lacking_an_array(path: Path, folder: Path) -> None:
-    results = ResultsFolder.open(folder)
-    (unit,) = (one for one in results.experiment.units() if results.file(one) == path)
-    results.write(unit, {"regret": results.read(unit)["regret"]})
+    forge(path, lambda arrays: {name: arrays[name] for name in ("identity", "regret")})
 
 
 DAMAGES: dict[Callable[[Path, Path], None], str] = {
@@ -124,7 +134,7 @@ DAMAGES: dict[Callable[[Path, Path], None], str] = {
     swapped: "holds the results of another unit",
     of_other_runs: "holds the results of another unit",
     foreign: "is no whole file of the format",
-    of_an_older_format: "is no whole file of the format 'wgp-gym results 1'",
+    of_an_older_format: "is no whole file of the format 'wgp-gym results 2'",
     lacking_an_array: "holds other arrays: identity, regret",
 }
 
@@ -144,7 +154,7 @@ def test_damage_is_named_never_read_and_played_again(
     log = (copy / "log.txt").read_text()
     assert log.count("WARNING") == 1
     assert f"{path} {DAMAGES[damage].split(':')[0]}" in log
-    assert "It is played again." in log
+    assert "A run plays it again." in log
     assert "9 units, 1 to play" in log
 
 
@@ -279,8 +289,8 @@ def test_other_folders_are_refused_and_left_alone(tmp_path: Path) -> None:
     [
         ("{", "is no manifest of `wgp-gym run`"),
         ("[]", "is no manifest of `wgp-gym run`"),
-        ('{"format": "wgp-gym results 0"}', "is of the format 'wgp-gym results 0', not"),
-        ('{"format": "wgp-gym results 1"}', "is no manifest of `wgp-gym run`"),
+        ('{"format": "wgp-gym results 1"}', 'is of the format "wgp-gym results 1", not'),
+        ('{"format": "wgp-gym results 2"}', "is no manifest of `wgp-gym run`"),
     ],
 )
 def test_other_manifests_are_refused(content: str, message: str, copy: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,30 @@ def test_another_release_is_not_extended(tmp_path: Path, monkeypatch: pytest.Mon
 )
 def test_numbers_for_people(numbers: tuple[float, float, float], text: str) -> None:
     assert with_interval(*numbers) == text
+
+
+HOSTILE = ("<!-- /results -->", "a|b\\", "```", "~~~", "\\|", "<script>", "**a", "# a")
+
+
+def test_no_name_breaks_out_of_its_place_in_markdown(tmp_path: Path) -> None:
+    tasks = [
+        {"id": ABRUPT, "name": name, "kwargs": {"noise_std": [0.1, 0.5]}} for name in HOSTILE[:4]
+    ]
+    agents = [{"name": "random", "label": label} for label in HOSTILE]
+    values = {"seeds": 2, "environment": tasks, "agent": agents}
+    _, _, text = reported(values, tmp_path / "out")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [len(re.sub(r"\\.", "", row).split("|")) for row in rows]
+    assert cells[: len(HOSTILE) + 2] == [2 + 1 + 2 * len(tasks)] * (len(HOSTILE) + 2)
+    assert not re.search(r"(?<!\\)(\\\\)*[<`~]", text)
+    readme = tmp_path / "README.md"
+    readme.write_bytes(b"A\r\n<!-- results -->\r\n<!-- /results -->\r\nB\r\n")
+    for _ in range(2):
+        markdown.fill_in(readme, "results", text)
+        found = readme.read_bytes().decode()
+        assert found.startswith("A\r\n<!-- results -->\r\n\r\n")
+        assert found.endswith("\r\n\r\n<!-- /results -->\r\nB\r\n")
+        assert found.count("\n") == found.count("\r\n")
+    readme.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=r"README\.md is no text in UTF-8"):
+        markdown.fill_in(readme, "results", text)

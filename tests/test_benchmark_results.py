@@ -197,5 +197,7 @@ def test_unknown_names_are_refused(results: Results) -> None:
         results.regret("abrupt", "rando")
     with pytest.raises(ValueError, match=r"'name' parameter of Results\.steps"):
         results.steps("abrupt", "random", "final_regret")
+    with pytest.raises(ValueError, match=r"'names' parameter of Results\.read .*'regret'"):
+        results.read("abrupt", "random", ["regrets"])
     with pytest.raises(ValueError, match=r"'name' parameter of Results\.per_run"):
         results.per_run("abrupt", "random", "regret")

@@ -87,3 +87,41 @@ def test_environment_and_agent_have_seeds_of_their_own(num_envs: int | None) -> 
     other = rollout(agent, env, seed=1, agent_seed=9)
     np.testing.assert_array_equal(first["optimal_reward"], other["optimal_reward"])
     assert not np.array_equal(first["action"], other["action"])
+
+
+def test_a_time_limit_ends_the_rollout() -> None:
+    whole, env = make_env(), gymnasium.wrappers.TimeLimit(make_env(), 12)
+    played = rollout(wgp_agents.make("wgp-ucb", env), env, seed=3)
+    expected = rollout(wgp_agents.make("wgp-ucb", whole), whole, seed=3)
+    for name in ("action", "reward", "regret", "cumulative_regret"):
+        np.testing.assert_array_equal(played[name], expected[name][:, :12])
+
+
+class Ended(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Ends its episodes after 5 steps: they terminate."""
+
+    def step(self, action: Any) -> Any:
+        observation, reward, _, truncated, info = self.env.step(action)
+        return observation, reward, info["t"] == 5, truncated, info
+
+
+def test_a_wrapper_that_terminates_ends_the_rollout() -> None:
+    env = Ended(make_env())
+    assert rollout(wgp_agents.make("random", env), env, seed=3)["regret"].shape == (1, 5)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_in_every_autoreset_mode_the_last_step_is_of_the_same_episode(mode: str) -> None:
+    chosen = gymnasium.vector.AutoresetMode(mode)
+    env = gymnasium.vector.SyncVectorEnv([make_env, make_env], autoreset_mode=chosen)
+    played = rollout(wgp_agents.make("wgp-ucb", env), env, seed=3)
+    native = make_env(2)
+    expected = rollout(wgp_agents.make("wgp-ucb", native), native, seed=3)
+    for name in ("action", "reward", "regret", "cumulative_regret", "optimal_action"):
+        np.testing.assert_array_equal(played[name], expected[name])
+
+
+def test_sub_environments_that_end_apart_are_refused() -> None:
+    env = gymnasium.vector.SyncVectorEnv([make_env, lambda: Ended(make_env())])
+    with pytest.raises(ValueError, match=r"end at the same step\. Here 1 of 2 did"):
+        rollout(wgp_agents.make("random", env), env, seed=3)

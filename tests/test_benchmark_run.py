@@ -29,6 +29,7 @@ from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.report.tables import timings
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.benchmark.run import LogFile
 
 
 def numbers(results: Results, task: str, label: str) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(
 
 
 def test_a_log_that_cannot_be_written_ends_the_run_cleanly(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no device that is always full")
@@ -250,15 +251,14 @@ def test_a_log_that_cannot_be_written_ends_the_run_cleanly(
     play(SIX_RUNS, tmp_path)
     before = stored(tmp_path)
     next(tmp_path.glob("units/*/random*/*.npz")).unlink()
-    (tmp_path / "log.txt").unlink()
-    (tmp_path / "log.txt").symlink_to("/dev/full")
     log = logging.getLogger("wgp_agents.benchmark.run")
     state = log.level, log.propagate, list(log.handlers)
-    with pytest.raises(OSError, match="No space left"):
-        play(SIX_RUNS, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(LogFile, "_open", lambda _: Path("/dev/full").open("a"))  # noqa: SIM115
+        with pytest.raises(OSError, match="No space left"):
+            play(SIX_RUNS, tmp_path)
     assert (log.level, log.propagate, log.handlers) == state
     assert "Logging error" not in capsys.readouterr().err
-    (tmp_path / "log.txt").unlink()
     assert play(SIX_RUNS, tmp_path) == []
     assert stored(tmp_path) == before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import re
 import tomllib
@@ -13,6 +14,14 @@ from typing import Any, TypeVar
 
 from wgp_agents.benchmark.accepted import environment_parameters
 from wgp_agents.benchmark.experiment import BATCH, AgentSpec, Experiment, TaskSpec
+from wgp_agents.benchmark.labels import check_line, check_paragraph, cut, filled
+from wgp_agents.benchmark.limits import (
+    LARGEST_FILE,
+    LONGEST_LABEL,
+    MOST_RUNS,
+    MOST_VARIANTS,
+)
+from wgp_agents.benchmark.values import all_different, check_values
 from wgp_agents.registry import AGENTS, agent_parameters
 from wgp_gym.registration import ENVIRONMENTS
 from wgp_gym.validation import check_choice, check_int, check_names, reject
@@ -43,19 +52,34 @@ def read_declaration(source: str) -> Table:
         source: The path of a TOML file, or the name of an experiment that comes with the package.
 
     Raises:
-        ValueError: If there is no such file, or it is not TOML.
+        ValueError: If there is no such file, or it is not TOML, or too large for an experiment.
+        OSError: If it cannot be read.
     """
     path = Path(source)
-    if not path.is_file():
+    if not is_file(path):
         known = shipped()
-        if path.suffix:
-            raise ValueError(f"There is no file {source}.")
+        if path.suffix or len(source) > LONGEST_LABEL:
+            raise ValueError(f"There is no file {cut(source)}.")
         path = known[check_choice("experiment", source, "wgp-gym run (or a file)", known)]
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"{cut(str(path))} has more than {LARGEST_FILE} bytes: no experiment.")
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a TOML file: {error}") from error
+        values = tomllib.loads(content.decode("utf-8-sig"))  # a byte order mark is left out
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{cut(str(path))} is not a TOML file: {cut(str(error))}") from error
     return {"title": path.stem, **values}
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether there is a file; of a name that no file can have, there is none."""
+    try:
+        return path.is_file()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
 
 
 def from_flags(environments: Sequence[str], agents: Sequence[str]) -> Table:
@@ -85,10 +109,10 @@ def split_flag(flag: str, text: str) -> tuple[str, Table]:
     name, _, rest = text.partition(":")
     parameters: Table = {}
     for part in split_commas(rest) if rest else ():
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            reject(flag, "wgp-gym run", "like NAME:key=value,key=value", text)
-        parameters[key.strip()] = read_value(value.strip())
+        key, equals, value = map(str.strip, part.partition("="))
+        if not equals or not key or key in parameters:
+            reject(flag, "wgp-gym run", "like NAME:key=value,key=value, each key once", text)
+        parameters[key] = read_value(value)
     return name, parameters
 
 
@@ -110,9 +134,11 @@ def read_value(text: str) -> Any:
     """Return a TOML value; what is none is taken as a text."""
     for form in (text, WORD.sub(r'"\g<0>"', text)):
         try:
-            return tomllib.loads(f"value = {form}")["value"]
-        except tomllib.TOMLDecodeError:
+            found = tomllib.loads(f"value = {form}")
+        except (ValueError, RecursionError):
             continue
+        if len(found) == 1:
+            return found["value"]
     return text
 
 
@@ -120,31 +146,50 @@ def declare(values: Table) -> Experiment:
     """Return the experiment that a declaration stands for.
 
     Raises:
-        ValueError: If a key, a name or a type is wrong. Ranges are checked when environments and
+        ValueError: If a key, a name or a type is wrong, or something is beyond the limits of
+            `wgp_agents.benchmark.limits`. Ranges are checked when environments and
             agents are made: see `wgp_agents.benchmark.plan.check`.
     """
     owner = "the experiment"
+    check_values(values)
     check_names(values, owner.capitalize(), TOP)
-    for key in ("title", "description"):
-        if not isinstance(values.get(key, ""), str):
-            reject(key, owner, "a text", values[key])
+    title = check_line("title", values.get("title", "experiment"), owner)
+    description = check_paragraph("description", values.get("description", ""), owner)
     horizon = values.get("horizon")
     if horizon is not None:
         check_int("horizon", horizon, owner, 1)
-    tasks = list(made_of(values, "environment", partial(lay_out, horizon=horizon)))
-    agents = list(made_of(values, "agent", line_up))
+    seeds = check_int("seeds", values.get("seeds", 100), owner, 1, MOST_RUNS)
+    batch = check_int("batch", values.get("batch", BATCH), owner, 1, MOST_RUNS)
+    tasks = laid_out(values, "environment", partial(lay_out, horizon=horizon))
+    agents = laid_out(values, "agent", line_up)
     unique("environment", "name", [task.name for task in tasks])
     unique("agent", "label", [agent.label for agent in agents])
-    return Experiment(
-        title=values.get("title", "experiment"),
-        description=values.get("description", ""),
-        seeds=check_int("seeds", values.get("seeds", 100), owner, 1),
+    experiment = Experiment(
+        title=title,
+        description=description,
+        seeds=seeds,
         root_seed=check_int("root_seed", values.get("root_seed", 2022), owner, 0),
-        batch=check_int("batch", values.get("batch", BATCH), owner, 1),
+        batch=batch,
         tasks=tuple(tasks),
         agents=tuple(agents),
         source=values,
     )
+    experiment.check_size()
+    return experiment
+
+
+def laid_out(values: Table, key: str, lay: Callable[[Table], Iterator[Spec]]) -> list[Spec]:
+    """Return what all entries of one kind stand for.
+
+    Raises:
+        ValueError: If an entry is wrong, or they stand for too many: a grid is not laid out to its
+            end before that is known.
+    """
+    found = list(itertools.islice(made_of(values, key, lay), MOST_VARIANTS + 1))
+    if len(found) > MOST_VARIANTS:
+        text = f"The grids of [[{key}]] have more than {MOST_VARIANTS} combinations"
+        raise ValueError(f"{text}, which is the most that an experiment may have.")
+    return found
 
 
 def made_of(values: Table, key: str, lay: Callable[[Table], Iterator[Spec]]) -> Iterator[Spec]:
@@ -170,13 +215,13 @@ def lay_out(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
     known = [one.id for one in ENVIRONMENTS]
     chosen = check_choice("id", entry.get("id"), "an [[environment]]", known)
     base = entry.get("name", task_name(chosen))
-    if not isinstance(base, str) or not base.strip() or "\n" in base:
-        reject("name", "an [[environment]]", "a text of one line", base)
+    check_line("name", base, "an [[environment]]")
     kwargs = table(entry, "kwargs", "an [[environment]]")
     check_names(kwargs, chosen, environment_parameters(chosen))
     shared = {} if horizon is None else {"horizon": horizon}
     for made, _, varied in combinations(kwargs):
         name = " ".join([base, *(f"{key}={value}" for key, value in varied.items())])
+        check_line("name", name, "an [[environment]]")
         yield TaskSpec(name, chosen, shared | made, base, varied)
 
 
@@ -193,19 +238,27 @@ def line_up(entry: Table) -> Iterator[AgentSpec]:
     parameters = table(entry, "parameters", "an [[agent]]")
     check_names(parameters, f"The agent {name!r}", agent_parameters(name))
     label = entry.get("label")
-    if label is not None and (not isinstance(label, str) or not label.strip() or "\n" in label):
-        reject("label", "an [[agent]]", "a text of one line", label)
+    if label is not None:
+        check_line("label", label, "an [[agent]]")
     for made, chosen, varied in combinations(parameters):
-        if label is None:
-            words = ", ".join(f"{key}={value}" for key, value in varied.items())
-            yield AgentSpec(" ".join(filter(None, [AGENTS[name].title, words])), name, made, varied)
-            continue
-        try:
-            yield AgentSpec(label.format_map(chosen), name, made, varied)
-        except (KeyError, ValueError, IndexError, AttributeError, TypeError):
-            given = ", ".join(chosen) or "none"
-            rule = f"a text, in which {{parameter}} stands for one that is given ({given})"
-            reject("label", "an [[agent]]", rule, label)
+        words = ", ".join(f"{key}={value}" for key, value in varied.items())
+        named = " ".join(filter(None, [AGENTS[name].title, words]))
+        shown = named if label is None else worded(label, chosen)
+        yield AgentSpec(check_line("label", shown, "an [[agent]]"), name, made, varied)
+
+
+def worded(label: str, chosen: Table) -> str:
+    """Return a label with the parameters that it names.
+
+    Raises:
+        ValueError: If it names another, or asks for more than a short format of its value.
+    """
+    try:
+        return filled(label, chosen)
+    except ValueError:
+        given = ", ".join(chosen) or "none"
+        rule = f"a text, in which {{parameter}} stands for one that is given ({given})"
+        reject("label", "an [[agent]]", rule, label)
 
 
 def table(entry: Table, key: str, owner: str) -> Table:
@@ -227,7 +280,7 @@ def combinations(values: Table) -> Iterator[tuple[Table, Table, Table]]:
     """
     listed = {key: value for key, value in values.items() if isinstance(value, list)}
     for key, given in listed.items():
-        if not given or any(given.count(value) > 1 for value in given):
+        if not given or not all_different(given):
             reject(key, "a grid", "a value, or a list of one or more, all different", given)
     for chosen in itertools.product(*listed.values()):
         made = values | dict(zip(listed, chosen, strict=True))

@@ -6,11 +6,16 @@ import itertools
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from wgp_agents.benchmark.labels import check_line
+from wgp_agents.benchmark.limits import MOST_RUNS, MOST_UNITS
 from wgp_agents.registry import AGENTS
+from wgp_gym.registration import ENVIRONMENTS
+from wgp_gym.validation import check_choice, check_int, reject
 
 __all__ = ["AgentSpec", "Experiment", "TaskSpec", "Unit", "run_seeds"]
 
@@ -146,12 +151,65 @@ class Experiment:
         return asdict(self)
 
     @staticmethod
-    def from_dict(values: dict[str, Any]) -> Experiment:
-        """Return the experiment that `as_dict` has written down."""
-        tasks = tuple(TaskSpec(**task) for task in values["tasks"])
-        agents = tuple(AgentSpec(**agent) for agent in values["agents"])
-        cuts = tuple(values["cuts"])
-        return Experiment(**{**values, "tasks": tasks, "agents": agents, "cuts": cuts})
+    def from_dict(values: Any) -> Experiment:
+        """Return the experiment that `as_dict` has written down.
+
+        Raises:
+            ValueError: If it is none, knows an environment or agent that there is not, or is
+                larger than a folder takes.
+        """
+        owner = "the experiment"
+        content = fitting(Experiment, values, owner)
+        lists = {"tasks": TaskSpec, "agents": AgentSpec}
+        for key, made in lists.items():
+            content[key] = tuple(made(**fitting(made, one, made.__name__)) for one in content[key])
+        for name, low, most in (
+            ("seeds", 1, MOST_RUNS),
+            ("root_seed", 0, None),
+            ("batch", 1, MOST_RUNS),
+        ):
+            check_int(name, content[name], owner, low, most)
+        for end in content["cuts"]:
+            check_int("cuts", end, owner, 1, content["seeds"])
+        experiment = Experiment(**content | {"cuts": tuple(content["cuts"])})
+        experiment.check_names()
+        experiment.check_size()
+        return experiment
+
+    def check_names(self) -> None:
+        """Check that there are its environments and agents, and none is called as another.
+
+        Raises:
+            ValueError: If one is not there, or two share a name.
+        """
+        known = [one.id for one in ENVIRONMENTS]
+        for task in self.tasks:
+            check_choice("id", task.id, "the experiment", known)
+        for agent in self.agents:
+            check_choice("name", agent.name, "the experiment", AGENTS)
+        for key, names in (
+            ("name", [task.name for task in self.tasks]),
+            ("label", [agent.label for agent in self.agents]),
+        ):
+            for name in names:
+                check_line(key, name, "the experiment")
+            if not names or len(set(names)) < len(names):
+                reject(key, "the experiment", "different for each, of which there is one", names)
+
+    def check_size(self) -> None:
+        """Check that a folder takes so many units.
+
+        Raises:
+            ValueError: If it does not.
+        """
+        each = -(-self.seeds // self.batch) + len(self.cuts)
+        units = len(self.tasks) * len(self.agents) * each
+        if units > MOST_UNITS:
+            raise ValueError(
+                f"{len(self.tasks)} environments x {len(self.agents)} agents x {self.seeds} runs "
+                f"in batches of {self.batch} are {units} units of work. An experiment has at most "
+                f"{MOST_UNITS}: give it fewer of them, or a larger batch."
+            )
 
     def extends(self, other: Experiment) -> bool:
         """Tell whether all runs of another experiment are among this one's, in the same batches.
@@ -174,3 +232,28 @@ def run_seeds(root_seed: int, name: str, run: int) -> tuple[int, int]:
     key = (zlib.crc32(name.encode()), run)
     state = np.random.SeedSequence(root_seed, spawn_key=key).generate_state(2)
     return int(state[0]), int(state[1])
+
+
+def fitting(made: type[Any], values: Any, owner: str) -> dict[str, Any]:
+    """Return the values of a class's fields, each of the kind that its annotation says.
+
+    Raises:
+        ValueError: If one is missing, too many or of another kind.
+    """
+    kinds = {name: kinds_of(hint) for name, hint in get_type_hints(made).items()}
+    if not isinstance(values, dict) or set(values) != set(kinds):
+        given = sorted(values) if isinstance(values, dict) else values
+        reject("manifest", owner, f"a table of {', '.join(kinds)}", given)
+    for name, value in values.items():
+        if not isinstance(value, kinds[name]):
+            told = " or ".join(kind.__name__ for kind in kinds[name])
+            reject(name, owner, f"of the type {told}", value)
+    return dict(values)
+
+
+def kinds_of(hint: Any) -> tuple[type, ...]:
+    """Return the types that values of an annotation have in JSON."""
+    if isinstance(hint, UnionType):
+        return tuple(kind for one in get_args(hint) for kind in kinds_of(one))
+    kind = get_origin(hint) or hint
+    return (list if kind is tuple else kind,)

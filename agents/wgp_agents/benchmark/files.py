@@ -7,6 +7,7 @@ import io
 import json
 import os
 import platform
+import stat
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,17 @@ import numpy as np
 
 from wgp_gym.kernels import Array
 
-__all__ = ["versions", "write_arrays", "write_csv", "write_json", "write_manifest", "write_whole"]
+__all__ = [
+    "Damaged",
+    "check_ordinary",
+    "read_whole",
+    "versions",
+    "write_arrays",
+    "write_csv",
+    "write_json",
+    "write_manifest",
+    "write_whole",
+]
 
 PACKAGES = (
     "wgp-gym",
@@ -28,6 +39,10 @@ PACKAGES = (
     "threadpoolctl",
     "matplotlib",
 )
+
+
+class Damaged(ValueError):
+    """A file that does not hold what it should."""
 
 
 def versions(others: Sequence[str] = ()) -> dict[str, str]:
@@ -66,5 +81,38 @@ def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that an interrupt leaves the old one or the new one, never a half."""
     part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)  # were it a link, something else would be written
     part.write_bytes(data)
     os.replace(part, path)
+
+
+def read_whole(path: Path, most: int) -> bytes:
+    """Return what a file holds.
+
+    Args:
+        path: The file.
+        most: The bytes that it may have.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        Damaged: If it is a link, a folder or anything else than a file, or larger.
+    """
+    check_ordinary(path)
+    if path.lstat().st_size > most:
+        raise Damaged("is larger than it can be.")
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def check_ordinary(path: Path, *, folder: bool = False) -> None:
+    """Check that what stands at a path is a file, or a folder, and no link to one elsewhere.
+
+    Raises:
+        FileNotFoundError: If there is nothing.
+        Damaged: If it is anything else.
+    """
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        raise Damaged("is a link: nothing that is elsewhere is read or written.")
+    if not (stat.S_ISDIR if folder else stat.S_ISREG)(mode):
+        raise Damaged(f"is not {'a folder' if folder else 'an ordinary file'}.")

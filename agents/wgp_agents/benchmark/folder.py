@@ -1,13 +1,11 @@
 """The folder of an experiment's results: units written whole, checked when they are read.
 
-A unit's file is an ordinary .npz archive of arrays. Its archive comment holds the format and the
-SHA-256 of all bytes before it, so that numpy reads it as any other and damage is noticed.
+Nothing in it is a link: what is elsewhere is neither read nor written.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -15,27 +13,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import tomli_w
 from filelock import FileLock, Timeout
 
-from wgp_agents.benchmark.experiment import Experiment, Unit
-from wgp_agents.benchmark.files import write_json, write_whole
-from wgp_agents.benchmark.manifest import FORMAT, describe, differences, unmoved
-from wgp_agents.benchmark.play import PER_RUN, PER_STEP, Arrays
+from wgp_agents.benchmark.archive import pack, room_for, unpack
+from wgp_agents.benchmark.experiment import Experiment, TaskSpec, Unit
+from wgp_agents.benchmark.files import (
+    Damaged,
+    check_ordinary,
+    read_whole,
+    write_json,
+    write_whole,
+)
+from wgp_agents.benchmark.inputs import names_of
+from wgp_agents.benchmark.layout import EVERYTHING, Arrays, Size
+from wgp_agents.benchmark.manifest import (
+    FORMAT,
+    describe,
+    differences,
+    read_manifest,
+    unmoved,
+)
 
-__all__ = ["FORMAT", "REPORT_LOCK", "Damaged", "ResultsFolder"]
+__all__ = ["FORMAT", "LOG", "REPORT_LOCK", "TIMINGS", "Damaged", "ResultsFolder"]
 
 UNITS = "units/*/*/*.npz"
 MOST_CHANGES = 3  # that a message names
 MANIFEST, LOCK, REPORT_LOCK = "manifest.json", ".lock", ".report.lock"
-COMMENT = f"{FORMAT} sha256 "
-TAIL = len(COMMENT) + 64
-EVERYTHING = (*PER_RUN, *PER_STEP)
-
-
-class Damaged(ValueError):
-    """A file that does not hold what it should."""
+DECLARATION, LOG, TIMINGS = "experiment.toml", "log.txt", "timings.csv"
+FILES = (MANIFEST, LOCK, REPORT_LOCK, DECLARATION, LOG, TIMINGS)
+FOLDERS = ("units", "figures")
 
 
 class ResultsFolder:
@@ -45,7 +52,7 @@ class ResultsFolder:
         path: The folder.
         experiment: What is played.
         manifest: What the folder says of itself: format, experiment, digests of the files that
-            parameters name, versions.
+            parameters name, sizes of the tasks, versions.
     """
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
@@ -93,8 +100,9 @@ class ResultsFolder:
                 there is while a run goes on.
 
         Raises:
-            ValueError: If another process does.
+            ValueError: If another process does, or there are links in the folder.
         """
+        check_links(path)
         try:
             with FileLock(path / name, timeout=0):
                 yield
@@ -104,13 +112,13 @@ class ResultsFolder:
 
     @classmethod
     def _claimed(cls, path: Path, experiment: Experiment, extend: bool) -> Self:
-        found: dict[str, Any] = json.loads(json.dumps(describe(experiment)))
+        found = describe(experiment)
         if (path / MANIFEST).exists():
             there = cls.open(path)
             if any(path.glob(UNITS)):  # what has no unit yet is as good as empty
                 there._admit(experiment, found, extend)
         write_json(path / MANIFEST, found)
-        write_whole(path / "experiment.toml", tomli_w.dumps(experiment.source).encode())
+        write_whole(path / DECLARATION, tomli_w.dumps(experiment.source).encode())
         return cls(path, found)
 
     def _admit(self, experiment: Experiment, found: dict[str, Any], extend: bool) -> None:
@@ -136,20 +144,14 @@ class ResultsFolder:
         """Open a folder to read it.
 
         Raises:
-            ValueError: If it holds no results, or those of another format.
+            ValueError: If it holds no results, those of another format, or links.
         """
-        manifest = path / MANIFEST
-        if not manifest.is_file():
-            raise ValueError(f"{path} holds no results of `wgp-gym run`: it has no {MANIFEST}.")
+        check_links(path)
         try:
-            found = json.loads(manifest.read_text("utf-8"))
-            if found["format"] != FORMAT:
-                raise Damaged(f"{manifest} is of the format {found['format']!r}, not {FORMAT!r}.")
-            return cls(path, found)
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, Damaged):
-                raise
-            raise Damaged(f"{manifest} is no manifest of `wgp-gym run`: {error!r}.") from error
+            return cls(path, read_manifest(path / MANIFEST))
+        except (FileNotFoundError, NotADirectoryError):
+            what = f"it has no {MANIFEST}"
+            raise ValueError(f"{path} holds no results of `wgp-gym run`: {what}.") from None
 
     def file(self, unit: Unit) -> Path:
         """Return where a unit's results stand."""
@@ -158,17 +160,29 @@ class ResultsFolder:
         agent = f"{slug(unit.agent.name)}-{digest(unit.identity, 'agent', 'parameters')}"
         return self.path / "units" / task / agent / f"{unit.runs.start:07d}.npz"
 
+    def identity(self, unit: Unit) -> dict[str, Any]:
+        """Return what a unit's numbers follow from: what it says itself, and the files it reads."""
+        names = names_of(unit.task, unit.agent)
+        return unit.identity | {"files": {name: self.manifest["files"][name] for name in names}}
+
+    def size(self, task: TaskSpec) -> Size:
+        """Return what the shapes of a task's arrays follow from."""
+        return Size(**self.manifest["sizes"][task.name])
+
     def write(self, unit: Unit, arrays: Arrays) -> None:
-        """Write a unit, whole or not at all."""
+        """Write a unit, whole or not at all.
+
+        Raises:
+            Damaged: If the arrays are not what the unit must hold.
+            ValueError: If a link or a folder stands in its place, or on the way there.
+        """
+        if set(arrays) != set(EVERYTHING):
+            raise Damaged(f"holds other arrays: {', '.join(sorted(arrays))}.")
+        self.size(unit.task).check(unit, arrays)
         path = self.file(unit)
+        self._check_way(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        identity = json.dumps(unit.identity, sort_keys=True).encode()
-        buffer = io.BytesIO()
-        given: dict[str, Any] = {**arrays, "identity": np.frombuffer(identity, np.uint8)}
-        np.savez(buffer, allow_pickle=False, **given)
-        archive = buffer.getvalue()[:-2]  # less the length of its comment, which is 0
-        comment = (COMMENT + hashlib.sha256(archive).hexdigest()).encode()
-        write_whole(path, archive + len(comment).to_bytes(2, "little") + comment)
+        write_whole(path, pack(arrays, self.identity(unit)))
 
     def read(self, unit: Unit, names: Iterable[str] = EVERYTHING) -> Arrays:
         """Read a unit, or the arrays of it that are named.
@@ -176,24 +190,54 @@ class ResultsFolder:
         Raises:
             FileNotFoundError: If it was not played yet.
             Damaged: If the file does not hold what was written for this very unit.
+            ValueError: If a link or a folder stands in its place, or on the way there.
         """
-        path = self.file(unit)
-        data = path.read_bytes()
-        archive, comment = data[: -TAIL - 2], data[-TAIL:].decode("latin-1")
-        length = data[-TAIL - 2 : -TAIL]
-        if not comment.startswith(COMMENT) or length != TAIL.to_bytes(2, "little"):
-            raise Damaged(f"{path} is no whole file of the format {FORMAT!r}.")
-        if comment != COMMENT + hashlib.sha256(archive).hexdigest():
-            raise Damaged(f"{path} is damaged: its checksum does not fit. A run plays it again.")
-        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            held = set(stored.files)
-            arrays = {name: stored[name] for name in {*names, "identity"} & held}
-        identity = json.loads(arrays.pop("identity").tobytes())
-        if identity != json.loads(json.dumps(unit.identity)):
-            raise Damaged(f"{path} holds the results of another unit: {identity}.")
-        if held != {*EVERYTHING, "identity"}:
-            raise Damaged(f"{path} holds other arrays: {', '.join(sorted(held))}.")
+        path, identity, size = self.file(unit), self.identity(unit), self.size(unit.task)
+        layout = size.layout(len(unit.runs))
+        self._check_way(path)
+        try:
+            data = read_whole(path, room_for(layout, identity))
+            arrays = unpack(data, layout, identity, names)
+            size.check(unit, arrays)
+        except Damaged as error:
+            raise Damaged(f"{path} {error} A run plays it again.") from error
         return arrays
+
+    def _check_way(self, path: Path) -> None:
+        """Check that no link leads to a unit, and no folder stands in its place.
+
+        Raises:
+            ValueError: If so.
+        """
+        agent, task, units, *_ = path.parents
+        for folder in (units, task, agent):
+            in_folder(folder, folder=True)
+        if path.is_dir() and not path.is_symlink():
+            in_folder(path, folder=False)
+
+
+def check_links(path: Path) -> None:
+    """Check that what a folder of results has by name is no link to elsewhere.
+
+    Raises:
+        ValueError: If it is, or if a file is none.
+    """
+    for name in (*FILES, *FOLDERS):
+        in_folder(path / name, folder=name in FOLDERS)
+
+
+def in_folder(path: Path, *, folder: bool) -> None:
+    """Check that what stands at a path within the results, if anything does, is no link.
+
+    Raises:
+        ValueError: If it is, or a file where a folder should be, or a folder for a file.
+    """
+    try:
+        check_ordinary(path, folder=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except Damaged as error:
+        raise ValueError(f"{path} {error} Remove it.") from None
 
 
 def slug(text: str) -> str:

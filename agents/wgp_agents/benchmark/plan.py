@@ -8,7 +8,8 @@ from typing import NamedTuple
 from threadpoolctl import threadpool_limits
 
 from wgp_agents.benchmark.experiment import Experiment, Unit
-from wgp_agents.benchmark.play import prepare, seeds_of
+from wgp_agents.benchmark.layout import seeds_of
+from wgp_agents.benchmark.play import prepare
 
 __all__ = ["Estimate", "check", "estimate", "plan"]
 

@@ -9,25 +9,21 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from wgp_agents.base import Agent
-from wgp_agents.benchmark.experiment import Unit, run_seeds
+from wgp_agents.benchmark.experiment import Unit
+from wgp_agents.benchmark.inputs import check_files
+from wgp_agents.benchmark.layout import ACTIONS, PER_RUN, PER_STEP, Arrays, Size, seeds_of
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.registry import agent_class, make
-from wgp_gym.problem import BanditProblem
 
 __all__ = ["PER_RUN", "PER_STEP", "Arrays", "Outcome", "attempt", "play", "prepare"]
-
-Arrays = dict[str, NDArray[Any]]
-
-PER_RUN = ("env_seed", "agent_seed", "norm_bound", "variation_budget", "final_regret")
-PER_STEP = ("regret", "action", "optimal_action", "changed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +49,25 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
 
 
-def attempt(unit: Unit) -> Outcome:
-    """Play a unit; a failure is part of the outcome, so that it does not end the others."""
+def attempt(unit: Unit, digests: Mapping[str, str] | None = None) -> Outcome:
+    """Play a unit; a failure is part of the outcome, so that it does not end the others.
+
+    Args:
+        unit: The unit.
+        digests: The SHA-256 of the files that it may read, before it is played and after: a
+            unit for which one is another has failed. None: they are not looked at.
+    """
     started = time.perf_counter()
     arrays, error = None, ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            arrays = play(unit)
+            if digests is not None:
+                check_files(unit, digests)
+            played = play(unit)
+            if digests is not None:
+                check_files(unit, digests)
+            arrays = played
         except Exception:
             error = traceback.format_exc()
     return Outcome(
@@ -97,16 +104,16 @@ def play(unit: Unit) -> Arrays:
         env, agent = prepare(unit, len(unit.runs))
         played = rollout(agent, env, of_env, of_agent)
     arrays: Arrays = {
-        "env_seed": np.array(of_env),
-        "agent_seed": np.array(of_agent),
+        "env_seed": np.array(of_env, np.int64),
+        "agent_seed": np.array(of_agent, np.int64),
         "norm_bound": played.norm_bounds,
         "variation_budget": played.variation_budgets,
         "final_regret": played["cumulative_regret"][:, -1].astype(float),
         "regret": played["regret"].astype(np.float32),
         "changed": played["changed"],
     }
-    for name in ("action", "optimal_action"):
-        arrays[name] = played[name].astype(smallest(agent.problem))
+    for name in ACTIONS:
+        arrays[name] = played[name].astype(Size.of(agent.problem).action_type)
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
@@ -114,14 +121,3 @@ def prepare(unit: Unit, learners: int) -> tuple[Any, Agent]:
     """Return environment and agent of a unit, for so many learners."""
     env = make_vector(unit.task.id, learners, **unit.task.kwargs)
     return env, make(unit.agent.name, env, **unit.agent.parameters)
-
-
-def seeds_of(unit: Unit) -> tuple[list[int], list[int]]:
-    """Return the seeds of the environment and of the agent, run by run."""
-    pairs = [run_seeds(unit.root_seed, unit.task.seed_name, run) for run in unit.runs]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-
-
-def smallest(problem: BanditProblem) -> np.dtype[Any]:
-    """Return the smallest type that holds every action."""
-    return np.dtype(np.float32) if problem.continuous else np.min_scalar_type(len(problem.domain))

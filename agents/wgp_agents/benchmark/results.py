@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
-from wgp_agents.benchmark.folder import EVERYTHING, ResultsFolder
-from wgp_agents.benchmark.play import PER_RUN, PER_STEP, Arrays
+from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.layout import EVERYTHING, PER_RUN, PER_STEP, Arrays
 from wgp_agents.benchmark.statistics import share_of
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice
@@ -89,7 +89,6 @@ class Results:
         players = tuple(one for one in folder.experiment.agents if one.label in agents)
         self.experiment = replace(folder.experiment, agents=players)
         self._per_run: dict[tuple[str, str], Arrays] = {}
-        self._horizons: dict[str, int] = {}
 
     def __repr__(self) -> str:
         """Say what there is."""
@@ -125,9 +124,7 @@ class Results:
 
     def horizon(self, task: str) -> int:
         """Return a task's number of steps T."""
-        if task not in self._horizons:
-            self._horizons[task] = self.regret(task, self.agents[0]).shape[1]
-        return self._horizons[task]
+        return self.folder.size(self.task(task)).horizon
 
     def read(self, task: str, agent: str, names: Iterable[str] = EVERYTHING) -> Arrays:
         """Read what is stored of an agent in a task, or the arrays of it that are named.
@@ -139,11 +136,11 @@ class Results:
             `wgp_agents.benchmark.play.play`.
 
         Raises:
-            ValueError: If a file is damaged.
+            ValueError: If a file is damaged, or there is nothing of such a name.
         """
         spec, player = self.task(task), self.agent(agent)
         root = self.experiment.root_seed
-        names = tuple(names)
+        names = tuple(check_choice("names", name, "Results.read", EVERYTHING) for name in names)
         wanted = {*names, *PER_RUN}
         parts = [
             self.folder.read(Unit(spec, player, runs, root), wanted)

@@ -40,7 +40,8 @@ class Rollout:
         norm_bounds: B of each run's episode, `(B,)`.
         variation_budgets: B_T of each run's episode, `(B,)`.
         steps: "action", "reward" and the names in `RECORDED`, each `(B, T)` (actions of a box
-            `(B, T, d)`): the value at run i and step t stands at [i, t - 1].
+            `(B, T, d)`): the value at run i and step t stands at [i, t - 1]. Fewer than T
+            columns where a wrapper, as `TimeLimit`, has ended the episode earlier.
     """
 
     agent: str
@@ -66,31 +67,40 @@ def rollout(
     seed: int | Sequence[int] | None = None,
     agent_seed: int | Sequence[int] | None = None,
 ) -> Rollout:
-    """Play one episode from its start to its end.
+    """Play one episode from its start to its end, that of the task or, if earlier, of a wrapper.
 
     Args:
         agent: The agent, made for `env`.
-        env: An environment of `wgp_gym`, or its native vector environment.
+        env: An environment of `wgp_gym`, or a vector environment, whose episodes end together.
         seed: The environment's seed; with a vector environment s stands for s, s + 1, ..., and
             a sequence gives each sub-environment its own.
         agent_seed: The agent's seed, likewise; default: the environment's.
 
     Returns:
-        The episode. Its arrays have a first axis of length 1 with a single environment.
+        The episode, of as many steps as were played. Its arrays have a first axis of length 1
+        with a single environment. Actions are those that `env` was given.
+
+    Raises:
+        ValueError: If sub-environments end at different steps.
     """
     observation, _ = env.reset(seed=seed)
     agent.reset(seed if agent_seed is None else agent_seed)
-    horizon = agent.problem.horizon
+    horizon, played = agent.problem.horizon, 0
     steps: dict[str, NDArray[Any]] = {}
-    for t in range(horizon):
+    over = False
+    while not over and played < horizon:
         action = agent.act(observation)
-        observation, reward, _, _, info = env.step(action)
+        observation, reward, terminated, truncated, info = env.step(action)
         agent.observe(action, reward)
-        played = {"action": action, "reward": reward} | info
-        if t == 0:
-            steps = {name: room(played[name], horizon) for name in ("action", "reward", *RECORDED)}
+        # Where the step that ends an episode begins the next one, it keeps the old one's info.
+        shown = {"action": action, "reward": reward} | info.get("final_info", info)
+        if not played:
+            steps = {name: room(shown[name], horizon) for name in ("action", "reward", *RECORDED)}
         for name, values in steps.items():
-            values[t] = played[name]
+            values[played] = shown[name]
+        played += 1
+        over = all_over(terminated, truncated)
+    steps = {name: values[:played] for name, values in steps.items()}
     return Rollout(
         agent=type(agent).__name__,
         environment=env.spec.id if env.spec else type(env.unwrapped).__name__,
@@ -102,6 +112,19 @@ def rollout(
             for name, values in steps.items()
         },
     )
+
+
+def all_over(terminated: Any, truncated: Any) -> bool:
+    """Tell whether the episodes have ended.
+
+    Raises:
+        ValueError: If some have, and others have not.
+    """
+    over = np.asarray(terminated) | np.asarray(truncated)
+    if over.any() and not over.all():
+        count = f"{over.sum()} of {over.size}"
+        raise ValueError(f"The sub-environments must end at the same step. Here {count} did.")
+    return bool(over.all())
 
 
 def room(value: Any, horizon: int) -> NDArray[Any]:

@@ -7,20 +7,22 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
 from wgp_agents.benchmark.experiment import Experiment, Unit
 from wgp_agents.benchmark.files import versions
-from wgp_agents.benchmark.folder import Damaged, ResultsFolder
+from wgp_agents.benchmark.folder import LOG as LOG_FILE
+from wgp_agents.benchmark.folder import TIMINGS, Damaged, ResultsFolder
 from wgp_agents.benchmark.parallel import Workers, run_as_done
 from wgp_agents.benchmark.play import Outcome, attempt
 
 __all__ = ["run"]
 
 LOG = logging.getLogger(__name__)
-TIMINGS = ("task", "agent", "first_run", "runs", "seconds", "peak_memory_mib", "worker")
+COLUMNS = ("task", "agent", "first_run", "runs", "seconds", "peak_memory_mib", "worker")
 
 
 def run(
@@ -41,13 +43,15 @@ def run(
         The units that failed; the log says why.
 
     Raises:
-        ValueError: If the folder holds anything else, or another process is writing to it.
-        OSError: If a file cannot be written; what was written before stays.
+        ValueError: If the folder holds anything else, links or what another process is writing,
+            or an environment cannot be made.
+        OSError: If a file that a parameter names is not there, or one cannot be written; what
+            was written before stays.
         LostWorker: If a worker process was killed; likewise.
     """
     workers.checked()
-    with ResultsFolder.held(path, experiment, extend=extend) as folder, logged(path / "log.txt"):
-        mend(path / "timings.csv")
+    with ResultsFolder.held(path, experiment, extend=extend) as folder, logged(path / LOG_FILE):
+        mend(path / TIMINGS)
         units = folder.experiment.units()
         work = [unit for unit in units if not is_done(folder, unit)]
         LOG.info("%s: %d units, %d to play, %s", experiment.title, len(units), len(work), workers)
@@ -57,12 +61,13 @@ def run(
         runs = sum(len(unit.runs) for unit in units)
         left = sum(len(unit.runs) for unit in work)
         failed, done = [], 0
+        play = partial(attempt, digests=folder.manifest["files"])
         # A batch of every agent comes before a second of any: what an end leaves can be compared.
         work.sort(key=lambda unit: unit.runs.start)
         try:
             with (
                 tqdm(total=runs, initial=runs - left, unit="run", desc="playing") as bar,
-                closing(run_as_done(attempt, work, workers)) as outcomes,
+                closing(run_as_done(play, work, workers)) as outcomes,
             ):
                 for outcome in outcomes:
                     if not record(folder, outcome):
@@ -85,7 +90,7 @@ def is_done(folder: ResultsFolder, unit: Unit) -> bool:
     except FileNotFoundError:
         return False
     except Damaged as error:
-        LOG.warning("%s It is played again.", error)
+        LOG.warning("%s", error)
         return False
     return True
 
@@ -99,7 +104,11 @@ def record(folder: ResultsFolder, outcome: Outcome) -> bool:
     if outcome.arrays is None:
         LOG.error("%s failed:\n%s", what, outcome.error)
         return False
-    folder.write(unit, outcome.arrays)
+    try:
+        folder.write(unit, outcome.arrays)
+    except Damaged as error:
+        LOG.error("%s failed: what was played %s", what, error)
+        return False
     row = (
         unit.task.name,
         unit.agent.label,
@@ -109,10 +118,10 @@ def record(folder: ResultsFolder, outcome: Outcome) -> bool:
         f"{outcome.peak_memory:.1f}",
         outcome.worker,
     )
-    with (folder.path / "timings.csv").open("a", encoding="utf-8", newline="") as file:
+    with (folder.path / TIMINGS).open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if not file.tell():
-            writer.writerow(TIMINGS)
+            writer.writerow(COLUMNS)
         writer.writerow(row)
     return True
 

@@ -5,18 +5,35 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from wgp_agents.benchmark.limits import LARGEST_NUMBER, MOST_RUNS
 from wgp_agents.cli import commands, experiments
-from wgp_agents.cli.arguments import INTERRUPTED, default_jobs, json_object, whole_number
+from wgp_agents.cli.arguments import (
+    INTERRUPTED,
+    UNEXPECTED,
+    Parser,
+    default_jobs,
+    folder,
+    json_object,
+    whole_number,
+)
+from wgp_agents.cli.terminal import discard, prepare_streams, say
 
 __all__ = ["main"]
 
-positive, natural = partial(whole_number, 1), partial(whole_number, 0)
+MOST_JOBS = 1_024  # processes: more would bring the machine down
+MOST_STEPS = 10**12
+
+runs = partial(whole_number, 1, MOST_RUNS)
+steps = partial(whole_number, 1, MOST_STEPS)
+processes = partial(whole_number, 1, MOST_JOBS)
+seed = partial(whole_number, 0, LARGEST_NUMBER)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,36 +43,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after `wgp-gym`; None takes them from the command line.
 
     Returns:
-        The exit code: 0; 1 if a statement came out otherwise than documented, or a unit of work
-        failed; 2 for a request that cannot be met; 130 after an interrupt.
+        The exit code: 0; 1 if a statement came out otherwise than documented, a unit of work
+        failed, a picture could not be drawn or nobody reads the messages any more; 2 for a request
+        that cannot be met; 130 after an interrupt.
     """
-    options = parser().parse_args(arguments)
+    prepare_streams()
     try:
-        code: int = options.run(options)
+        options = parser().parse_args(arguments)
+        with drawn_by_agg():
+            code: int = options.run(options)
     except KeyboardInterrupt:
         print("\nInterrupted. Files that were written before are whole.", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader, as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:
+        discard(sys.stderr)
+        return UNEXPECTED
+    finally:
+        say("", end="")  # here, and not when Python ends, a closed pipe does no harm
     return code
 
 
-def parser() -> argparse.ArgumentParser:
+@contextmanager
+def drawn_by_agg() -> Iterator[None]:
+    """Let pictures be drawn without a window, here and in processes that are started meanwhile.
+
+    A notebook's shell has MPLBACKEND name a backend that is often not installed for the command.
+    """
+    before = os.environ.get("MPLBACKEND")
+    os.environ["MPLBACKEND"] = "agg"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["MPLBACKEND"]
+        else:
+            os.environ["MPLBACKEND"] = before
+
+
+def parser() -> Parser:
     """Return the command's parser."""
     text = "Bandits in a drifting world: run experiments, check the paper, compare with RL."
-    root = argparse.ArgumentParser(prog="wgp-gym", description=text)
+    root = Parser(prog="wgp-gym", description=text)
     root.add_argument("--version", action="version", version=f"wgp-gym {version('wgp-gym')}")
     commands_of = root.add_subparsers(required=True, metavar="COMMAND")
 
-    def _command(name: str, run: Any, text: str, out: str = "") -> argparse.ArgumentParser:
+    def _command(name: str, run: Any, text: str, out: str = "") -> Parser:
         shape = argparse.ArgumentDefaultsHelpFormatter
-        made: argparse.ArgumentParser = commands_of.add_parser(
+        made: Parser = commands_of.add_parser(
             name, help=text, description=text, formatter_class=shape
         )
         made.set_defaults(run=run)
         if out:
-            made.add_argument("--out", type=Path, default=Path(out), help="folder of the results")
+            text = "folder of the results"
+            made.add_argument("--out", type=folder, default=Path(out), help=text)
         return made
 
     _command("list", commands.list_names, "list the environments and the agents")
@@ -68,30 +108,30 @@ def parser() -> argparse.ArgumentParser:
     text = "check every statement of the paper on real instances"
     theory = _command("verify", commands.verify, text, "results/verify")
     theory.add_argument("--quick", action="store_true", help="fewer runs, shorter horizons")
-    theory.add_argument("--seed", type=natural, default=2022, help="all randomness follows from it")
+    theory.add_argument("--seed", type=seed, default=2022, help="all randomness follows from it")
     text = "train a policy of stable-baselines3 on freshly drawn episodes"
     train_flags(_command("train", commands.train, text, "models"))
     text = "play trained policies beside WGP-UCB on the same episodes"
     beside = _command("compare", commands.compare, text, "results/compare")
-    beside.add_argument("--episodes", type=positive, default=100, help="episodes of each agent")
-    beside.add_argument("--models", type=Path, help="folder of models; default: the package's")
-    beside.add_argument("--root-seed", type=natural, default=2022, help="the others' source")
+    beside.add_argument("--episodes", type=runs, default=100, help="episodes of each agent")
+    beside.add_argument("--models", type=folder, help="folder of models; default: the package's")
+    beside.add_argument("--root-seed", type=seed, default=2022, help="the others' source")
     numbers_flags(figure)
     for command in (figure, theory, beside):
-        command.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
+        command.add_argument("--jobs", type=processes, default=default_jobs(), help="processes")
     return root
 
 
-def numbers_flags(command: argparse.ArgumentParser) -> None:
+def numbers_flags(command: Parser) -> None:
     """Add the flags that take the place of an experiment's own numbers."""
-    command.add_argument("--seeds", type=positive, help="runs of each agent")
-    command.add_argument("--root-seed", type=natural, help="all randomness follows from it")
-    command.add_argument("--horizon", type=positive, help="steps of each run, for a quick look")
+    command.add_argument("--seeds", type=runs, help="runs of each agent")
+    command.add_argument("--root-seed", type=seed, help="all randomness follows from it")
+    command.add_argument("--horizon", type=steps, help="steps of each run, for a quick look")
     text = "keep the runs in the folder, and play what the experiment has beside them"
     command.add_argument("--extend", action="store_true", help=text)
 
 
-def run_flags(command: argparse.ArgumentParser) -> None:
+def run_flags(command: Parser) -> None:
     """Add the flags of `run`."""
     text = "a TOML file, or the name of one that comes with the package"
     command.add_argument("experiment", nargs="?", help=text)
@@ -101,19 +141,19 @@ def run_flags(command: argparse.ArgumentParser) -> None:
     ):
         command.add_argument(flag, action="append", default=[], metavar=shape, help=text)
     numbers_flags(command)
-    command.add_argument("--out", type=Path, help="folder of the results; default: results/NAME")
+    command.add_argument("--out", type=folder, help="folder of the results; default: results/NAME")
     command.add_argument("--dry-run", action="store_true", help="show the plan and its time")
     command.add_argument("--no-report", action="store_true", help="only play")
-    command.add_argument("--jobs", type=positive, default=default_jobs(), help="processes")
+    command.add_argument("--jobs", type=processes, default=default_jobs(), help="processes")
     text = "where they run: loky (here), dask or ray (a cluster)"
     command.add_argument("--backend", default="loky", help=text)
     text = "the cluster's scheduler; without it, one is started here"
     command.add_argument("--address", default="", help=text)
 
 
-def report_flags(command: argparse.ArgumentParser) -> None:
+def report_flags(command: Parser) -> None:
     """Add the flags of `report`."""
-    command.add_argument("folder", type=Path, help="what `wgp-gym run` has written")
+    command.add_argument("folder", type=folder, help="what `wgp-gym run` has written")
     command.add_argument(
         "--format",
         action="append",
@@ -123,14 +163,14 @@ def report_flags(command: argparse.ArgumentParser) -> None:
     text = "report on what there is, though runs are missing"
     command.add_argument("--partial", action="store_true", help=text)
     text = "put the Markdown tables between <!-- results --> and <!-- /results --> in this file"
-    command.add_argument("--into", type=Path, help=text)
+    command.add_argument("--into", type=folder, help=text)
 
 
-def train_flags(command: argparse.ArgumentParser) -> None:
+def train_flags(command: Parser) -> None:
     """Add the flags of `train`."""
     command.add_argument("--algo", required=True, help="ppo, a2c, dqn or recurrent-ppo")
     command.add_argument("--env", default="WGPBandit-Abrupt-v0", help="the environment's id")
     text = "what it is made with, as '{\"horizon\": 100}'"
     command.add_argument("--env-kwargs", type=json_object, default={}, help=text)
-    command.add_argument("--steps", type=positive, help="steps to train; default: the settings'")
-    command.add_argument("--seed", type=natural, default=0, help="all randomness follows from it")
+    command.add_argument("--steps", type=steps, help="steps to train; default: the settings'")
+    command.add_argument("--seed", type=seed, default=0, help="all randomness follows from it")

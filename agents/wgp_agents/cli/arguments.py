@@ -1,46 +1,61 @@
-"""What the commands share: the types of their flags, and how they end."""
+"""What the commands share: their flags' types, and their exit codes."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
+
+from wgp_agents.benchmark.labels import cut
 
 __all__ = [
     "INTERRUPTED",
     "UNEXPECTED",
     "WRONG_REQUEST",
+    "Parser",
     "default_jobs",
+    "folder",
     "json_object",
-    "refused",
     "whole_number",
 ]
 
 UNEXPECTED = 1
 WRONG_REQUEST = 2
-EXTRAS = {
-    "distributed": "dask",
-    "ray": "ray",
-    "pandas": "tables",
-    "pyarrow": "tables",
-    "torch": "rl",
-    "stable_baselines3": "rl",
-    "sb3_contrib": "rl",
-}
+MOST_DIGITS = 50  # of a number in a flag
 INTERRUPTED = 130  # what a shell expects of a command that was interrupted
 
 
-def whole_number(low: int, text: str) -> int:
-    """Return a whole number of at least `low`.
+class Parser(argparse.ArgumentParser):
+    """The standard parser, whose messages quote no more of a long flag than is of use."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and exit."""
+        super().error(cut(message))
+
+
+def whole_number(low: int, high: int, text: str) -> int:
+    """Return a whole number from `low` to `high`.
 
     Raises:
         argparse.ArgumentTypeError: If the text is none.
     """
-    if not text.isdecimal() or int(text) < low:
-        rule = f"must be a whole number of at least {low}"
-        raise argparse.ArgumentTypeError(f"{rule}, not {text!r}")
-    return int(text)
+    number = int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else -1
+    if not low <= number <= high:
+        rule = f"must be a whole number of at least {low} and at most {high}"
+        raise argparse.ArgumentTypeError(f"{rule}, not {cut(text)!r}")
+    return number
+
+
+def folder(text: str) -> Path:
+    """Return a path that the system can take.
+
+    Raises:
+        argparse.ArgumentTypeError: If it holds what no path can.
+    """
+    if "\0" in text:
+        raise argparse.ArgumentTypeError(f"must be a path, not {cut(text)!r}")
+    return Path(text)
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -51,10 +66,10 @@ def json_object(text: str) -> dict[str, Any]:
     """
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError(f"must be a JSON object, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a JSON object, not {cut(text)!r}")
     return found
 
 
@@ -63,13 +78,3 @@ def default_jobs() -> int:
     from joblib import cpu_count
 
     return int(cpu_count())
-
-
-def refused(command: str, error: Exception) -> int:
-    """Say why a request cannot be met; return the exit code."""
-    remedy = ""
-    package = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
-    if package in EXTRAS:
-        remedy = f" Install wgp-gym[{EXTRAS[package]}]."
-    print(f"wgp-gym {command}: error: {error}{remedy}", file=sys.stderr)
-    return WRONG_REQUEST

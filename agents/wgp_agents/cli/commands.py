@@ -6,7 +6,8 @@ import argparse
 import time
 from typing import Any
 
-from wgp_agents.cli.arguments import UNEXPECTED, refused
+from wgp_agents.cli.arguments import UNEXPECTED
+from wgp_agents.cli.terminal import drawn, refused, say
 
 __all__ = ["compare", "list_names", "train", "verify"]
 
@@ -18,15 +19,15 @@ def list_names(options: argparse.Namespace) -> int:
 
     del options
     width = 2 + max(len(name) for name in [*AGENTS, *(entry.id for entry in ENVIRONMENTS)])
-    print("Environments (gymnasium.make):")
+    say("Environments (gymnasium.make):")
     for environment in ENVIRONMENTS:
-        print(f"  {environment.id:{width}}{environment.summary}")
-    print("\nAgents (wgp_agents.make); * marks a reference, which reads the truth:")
+        say(f"  {environment.id:{width}}{environment.summary}")
+    say("\nAgents (wgp_agents.make); * marks a reference, which reads the truth:")
     for family in FAMILIES:
-        print(f"\n{family}:")
+        say(f"\n{family}:")
         for agent in AGENTS.values():
             if agent.family == family:
-                print(f"{'*' if agent.reference else '':2}{agent.name:{width}}{agent.summary}")
+                say(f"{'*' if agent.reference else '':2}{agent.name:{width}}{agent.summary}")
     return 0
 
 
@@ -48,13 +49,14 @@ def verify(options: argparse.Namespace) -> int:
             manifest["checks"] = f"{len(done)} of {len(checks.CHECKS)}"
             manifest["seconds"] = round(time.perf_counter() - started, 2)
             checks.write_files(rows, curves, manifest, options.out)
-        plots.draw_page(plots.load_curves(options.out / "curves.csv"), page)
     except OSError as error:
         return refused("verify", error)
-    print(checks.table(rows))
-    print(f"\n{len(rows)} rows: {checks.summary(rows)}.")
-    print(f"Written to {options.out}: statements.csv, curves.csv, verify.png, manifest.json")
-    return 0 if all(row.expected for row in rows) else UNEXPECTED
+    say(checks.table(rows))
+    say(f"\n{len(rows)} rows: {checks.summary(rows)}.")
+    say(f"Written to {options.out}: statements.csv, curves.csv, manifest.json")
+    read_back = options.out / "curves.csv"
+    code = drawn("verify", lambda: plots.draw_page(plots.load_curves(read_back), page), page)
+    return code if all(row.expected for row in rows) else UNEXPECTED
 
 
 def train(options: argparse.Namespace) -> int:
@@ -71,11 +73,11 @@ def train(options: argparse.Namespace) -> int:
         last = training.train(*work)[-1]
     except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
         return refused("train", error)
-    print(
+    say(
         f"Mean regret on 100 held-out episodes after {last['steps']:,} steps: "
         f"{last['regret']:.0f}, {last['share_of_random']:.0%} of random play's."
     )
-    print(f"Written to {options.out}: {path.name}, its notes (.json) and learning curve (.csv)")
+    say(f"Written to {options.out}: {path.name}, its notes (.json) and learning curve (.csv)")
     return 0
 
 
@@ -100,8 +102,8 @@ def compare(options: argparse.Namespace) -> int:
         comparison.write_files(regrets, rows, options.models, manifest, options.out)
     except (ValueError, OSError, ImportError) as error:
         return refused("compare", error)
-    plots.comparison(*comparison.load(options.out), options.out / "compare.png")
-    print(comparison.table(rows))
-    files = "compare.png, summary.csv, runs.csv, learning.csv, curves.npz, manifest.json"
-    print(f"\nWritten to {options.out}: {files}")
-    return 0
+    say(comparison.table(rows))
+    files = "summary.csv, runs.csv, learning.csv, curves.npz, manifest.json"
+    say(f"\nWritten to {options.out}: {files}")
+    page = options.out / "compare.png"
+    return drawn("compare", lambda: plots.comparison(*comparison.load(options.out), page), page)

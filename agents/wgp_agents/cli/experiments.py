@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from wgp_agents.cli.arguments import UNEXPECTED, refused
+from wgp_agents.cli.arguments import UNEXPECTED
+from wgp_agents.cli.terminal import drawn, refused, say
 
 __all__ = ["report", "reproduce", "run"]
 
@@ -37,17 +38,15 @@ def run(options: argparse.Namespace) -> int:
         workers = Workers(options.jobs, options.backend, options.address).checked()
         check(experiment)
         if options.dry_run:
-            print(plan(experiment, options.jobs))
+            say(plan(experiment, options.jobs))
             return 0
         failed = carry_out(experiment, out, workers, options.extend)
         if not options.no_report:
             write_report(out, USUAL, partial=bool(failed))
-    except BrokenPipeError:
-        raise
     except (ValueError, OSError, ImportError, LostWorker) as error:
         code = refused("run", error)
         return ended(failed, out) or code
-    print(f"\nWritten to {out}. To read it in Python: load_results({str(out)!r})")
+    say(f"\nWritten to {out}. To read it in Python: load_results({str(out)!r})")
     return ended(failed, out)
 
 
@@ -81,14 +80,17 @@ def ended(failed: list[Any], out: Path) -> int:
     """Say whether units failed; return the exit code."""
     if not failed:
         return 0
-    print(f"{len(failed)} units failed: see {out / 'log.txt'}. The same command plays them again.")
+    say(
+        f"{len(failed)} units failed: see {out / 'log.txt'}. Once what is said there is mended, "
+        "the same command plays them again."
+    )
     return UNEXPECTED
 
 
 def write_report(
     out: Path, formats: tuple[str, ...], *, partial: bool, into: Path | None = None
 ) -> Any:
-    """Write tables, page and figures, and print the main table; return the results."""
+    """Write tables and page, and print the main table; return the results."""
     from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
     from wgp_agents.benchmark.report import markdown
     from wgp_agents.benchmark.report.content import findings, left_out, write_page
@@ -103,29 +105,27 @@ def write_report(
             write_page(results, summary, out / "report.html")
         if "md" in formats:
             markdown.write_markdown(results, summary, out / "report.md")
-        if "figures" in formats:
-            from wgp_agents.benchmark.figures import write_figures
-
-            write_figures(results, out / "figures")
+    say(f"\n{markdown.regret_table(results, summary)}\n")
+    for text in [*left_out(results), *findings(results, summary)]:
+        say(text)
     if into is not None:
         markdown.fill_in(into, "results", markdown.markdown(results, summary))
-    print(f"\n{markdown.regret_table(results, summary)}\n")
-    for text in [*left_out(results), *findings(results, summary)]:
-        print(text)
     return results
 
 
 def report(options: argparse.Namespace) -> int:
     """Report on what a folder holds; return the exit code."""
+    from wgp_agents.benchmark.figures import write_figures
+
     formats = tuple(options.format or USUAL)
     try:
-        write_report(options.folder, formats, partial=options.partial, into=options.into)
-    except BrokenPipeError:
-        raise
+        results = write_report(options.folder, formats, partial=options.partial, into=options.into)
     except (ValueError, OSError, ImportError) as error:
         return refused("report", error)
-    print(f"\nWritten to {options.folder}.")
-    return 0
+    say(f"\nWritten to {options.folder}.")
+    if "figures" not in formats:
+        return 0
+    return drawn("report", lambda: write_figures(results, options.folder / "figures"))
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -139,10 +139,10 @@ def reproduce(options: argparse.Namespace) -> int:
         experiment = declare(overridden(read_declaration("figure1"), options))
         check(experiment)
         failed = carry_out(experiment, options.out, Workers(options.jobs), options.extend)
-        figure1.draw(write_report(options.out, USUAL, partial=bool(failed)), options.out)
-    except BrokenPipeError:
-        raise
+        results = write_report(options.out, USUAL, partial=bool(failed))
     except (ValueError, OSError, LostWorker) as error:
         return refused("reproduce", error)
-    print(f"\nWritten to {options.out}: figure1.png, figure1.pdf, report.html and the tables.")
-    return ended(failed, options.out)
+    say(f"\nWritten to {options.out}: report.html and the tables.")
+    pictures = [options.out / f"figure1.{ending}" for ending in ("png", "pdf")]
+    code = drawn("reproduce", lambda: figure1.draw(results, options.out), *pictures)
+    return ended(failed, options.out) or code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wgp_agents.verify.row import Curve
+from wgp_gym.drawing import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,9 +114,7 @@ def draw_page(curves: list[Curve], path: Path) -> None:
         curves: The curves of all panels.
         path: The picture's file.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(15, 9), layout="constrained")
+    figure = new_figure(figsize=(15, 9), layout="constrained")
     for axes, panel in zip(figure.subplots(2, 3).flat, PANELS, strict=True):
         draw_panel(axes, panel, [curve for curve in curves if curve.panel == panel.name])
     figure.savefig(path, dpi=130)

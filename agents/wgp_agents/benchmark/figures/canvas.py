@@ -11,6 +11,7 @@ import numpy as np
 from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.figures.styles import Style
 from wgp_agents.benchmark.results import RANDOM, Results
+from wgp_gym.drawing import new_figure
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
@@ -62,9 +63,7 @@ def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     """Return the axes given, or those of a new figure of a size in inches."""
     if ax is not None:
         return ax
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+    return new_figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def chosen(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:

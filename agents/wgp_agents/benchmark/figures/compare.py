@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wgp_agents.benchmark.figures.styles import STYLES, Style, base_style
 from wgp_agents.benchmark.statistics import estimate
 from wgp_agents.registry import AGENTS
+from wgp_gym.drawing import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,9 +85,7 @@ def comparison(
             likewise.
         path: The picture's file.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 8.4), layout="constrained")
+    figure = new_figure(figsize=(11, 8.4), layout="constrained")
     above, below = figure.subplots(2, len(curves), sharey="row")
     highest = 0.0
     for top, bottom, (task, runs) in zip(above, below, curves.items(), strict=True):

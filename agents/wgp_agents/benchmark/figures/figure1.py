@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wgp_agents.benchmark.figures.compare import draw_curves
 from wgp_agents.benchmark.results import Results
+from wgp_gym.drawing import new_figure
 from wgp_gym.kernels import Array
 
 __all__ = ["COMPETITORS", "PANELS", "Panel", "curves", "draw"]
@@ -57,9 +58,7 @@ def draw(results: Results, folder: Path) -> None:
         results: Those of benchmarks/figure1.toml.
         folder: Where the files go.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    figure = new_figure(figsize=(12, 4.4), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
         draw_curves(axes, curves(results, panel))
         axes.set_title(f"{panel.title}\n({TUNING[panel.variation_budget]})", fontsize=11)

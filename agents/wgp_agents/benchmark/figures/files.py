@@ -16,6 +16,7 @@ from wgp_agents.benchmark.figures.spread import final_regret, performance_profil
 from wgp_agents.benchmark.figures.tuning import sensitivity
 from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results
+from wgp_gym.drawing import import_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +38,7 @@ def write_figures(results: Results, folder: Path) -> None:
         results: The results.
         folder: Where the files go; it is made if need be.
     """
+    import_matplotlib()
     import matplotlib
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wgp_agents.benchmark.figures.canvas import AS_IT_IS
 from wgp_agents.benchmark.film.clip import Clip
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Arms(Panel):
         )
         self.marks = Marks(self.clip, ax)
         frame_of_rewards(ax, self.clip)
-        ax.set_xticks(self.x, self.clip.names or [], rotation=90, fontsize=7.5)
+        ax.set_xticks(self.x, self.clip.names or [], rotation=90, fontsize=7.5, **AS_IT_IS)
         ax.set_xlim(-0.7, len(self.x) - 0.3)
         return [self.bars, self.mean, self.truth, *self.marks.moving]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.film.clip import Clip
 from wgp_agents.benchmark.film.panels import Arms, Line, Map, Panel, Strip
+from wgp_gym.drawing import new_figure
 
 __all__ = ["DPI", "Stage"]
 
@@ -24,12 +27,10 @@ class Stage:
     """
 
     def __init__(self, clip: Clip) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         self.clip = clip
-        figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
-        self.canvas = FigureCanvasAgg(figure)
+        figure = new_figure(figsize=SIZE, dpi=DPI, layout="constrained")
+        canvas: Any = figure.canvas
+        self.canvas = canvas
         columns = clip.domain.shape[1]
         grid = figure.add_gridspec(2, columns, height_ratios=[3.6, 1])
         above = [figure.add_subplot(grid[0, column]) for column in range(columns)]
@@ -46,21 +47,21 @@ class Stage:
         self.moving = sorted([*moving, self._step], key=lambda artist: artist.get_zorder())
         for artist in self.moving:
             artist.set_animated(True)
-        self.canvas.draw()  # type: ignore[no-untyped-call]
+        self.canvas.draw()
         self._step.set_y(title.get_position()[1])  # where the layout has put it
-        self._still = self.canvas.copy_from_bbox(figure.bbox)  # type: ignore[no-untyped-call]
-        self.screen = Figure(figsize=SIZE, dpi=DPI)
+        self._still = self.canvas.copy_from_bbox(figure.bbox)
+        self.screen = new_figure(figsize=SIZE, dpi=DPI)
         self._picture = self.screen.figimage(self._pixels())
 
     def _pixels(self) -> NDArray[np.uint8]:
-        return np.array(self.canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+        return np.array(self.canvas.buffer_rgba())
 
     def show(self, frame: int) -> None:
         """Draw a frame; `screen` is the figure that holds it."""
         self._step.set_text(f"step {self.clip.shown[frame] + 1}")
         for panel in self.panels:
             panel.show(frame)
-        self.canvas.restore_region(self._still)  # type: ignore[no-untyped-call]
+        self.canvas.restore_region(self._still)
         for artist in self.moving:
-            artist.draw(self.canvas.get_renderer())  # type: ignore[no-untyped-call]
+            artist.draw(self.canvas.get_renderer())
         self._picture.set_data(self._pixels())

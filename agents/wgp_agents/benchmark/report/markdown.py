@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,11 +22,11 @@ def markdown(results: Results, summary: Summary) -> str:
     runs = sorted({len(results.runs(task)) for task in results.tasks})
     shown = " or ".join(map(str, runs))
     parts = [
-        *left_out(results),
+        *map(escaped, left_out(results)),
         f"Final regret, mean and 95 % bootstrap interval, runs: {shown} (lower is better; the "
         "lowest mean of each task in bold, references apart):",
         regret_table(results, summary),
-        "\n".join(f"- {text}" for text in findings(results, summary)),
+        "\n".join(f"- {escaped(text)}" for text in findings(results, summary)),
         *aggregate_table(results, summary),
         *growth_tables(results, summary),
     ]
@@ -60,7 +61,7 @@ def growth_tables(results: Results, summary: Summary) -> list[str]:
         lines = [(results.agents[line["agent"]], line.get("note")) for line in chart["series"]]
         rows = [[agent, note.removeprefix("slope ")] for agent, note in lines if note]
         if rows:
-            parts.append(f"{chart['title']}, slope of the logarithms:")
+            parts.append(f"{escaped(chart['title'])}, slope of the logarithms:")
             parts.append(table([["agent", "slope"], *rows]))
     return parts
 
@@ -70,9 +71,10 @@ def aggregate_table(results: Results, summary: Summary) -> list[str]:
     if summary.leader is None:
         return []
     unit = "random play's" if results.random() else "the competitors'"
+    leader = escaped(summary.leader)
     text = (
         f"Across tasks, as shares of {unit} mean regret (0: the oracle): interquartile mean, and "
-        f"the probability that a run is better than one of {summary.leader} in the same task:"
+        f"the probability that a run is better than one of {leader} in the same task:"
     )
     rows = [
         [row["agent"], interval(row, "iqm", 3), interval(row, "beats_leader", 2)]
@@ -83,7 +85,7 @@ def aggregate_table(results: Results, summary: Summary) -> list[str]:
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows of cells, the first of them the head."""
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    cells = [[escaped(cell).replace("|", "\\|") for cell in row] for row in rows]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)) + " |"
@@ -93,9 +95,18 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
+def escaped(text: str) -> str:
+    """Return a text in which nothing can end a line or reach beyond it.
+
+    Of Markdown's signs these are comments and other HTML, fences of code, and the sign that takes
+    the meaning from others. What only makes a word look different stays.
+    """
+    return re.sub(r"[\\<`~]|(?<=<)!", r"\\\g<0>", " ".join(text.splitlines()))
+
+
 def write_markdown(results: Results, summary: Summary, path: Path) -> None:
     """Write the tables to a file."""
-    title = f"# {results.experiment.title}\n\n"
+    title = f"# {escaped(results.experiment.title)}\n\n"
     write_whole(path, (title + markdown(results, summary)).encode())
 
 
@@ -103,13 +114,19 @@ def fill_in(path: Path, name: str, text: str) -> None:
     """Put a text between `<!-- NAME -->` and `<!-- /NAME -->` in a file, as a README's results.
 
     Raises:
-        ValueError: If the file has no such marks.
+        ValueError: If the file has no such marks, or is no text.
     """
-    before = path.read_text("utf-8")
+    try:
+        whole = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
+    end = "\r\n" if "\r\n" in whole else "\n"  # of its lines, which stays
+    before = whole.replace("\r\n", "\n")
     first, last = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     once = before.count(first) == before.count(last) == 1
     if not once or before.index(first) > before.index(last):
         raise ValueError(f"{path} must have the lines {first.strip()!r} and {last!r}, once each.")
     head, _, rest = before.partition(first)
     tail = rest.partition(last)[2]
-    write_whole(path, f"{head}{first}\n{text.strip()}\n\n{last}{tail}".encode())
+    after = f"{head}{first}\n{text.strip()}\n\n{last}{tail}"
+    write_whole(path, after.replace("\n", end).encode())

@@ -1,0 +1,128 @@
+"""A unit's file: an ordinary .npz archive of arrays that shows what was done to it.
+
+Its archive comment holds the format and the SHA-256 of all bytes before it, so that numpy reads it
+as any other and damage is noticed. Anybody can reckon a checksum, though: nothing is taken from a
+file, and no memory for it, that is not of the very type and shape that is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from wgp_agents.benchmark.files import Damaged
+from wgp_agents.benchmark.layout import Arrays, Layout
+from wgp_agents.benchmark.manifest import FORMAT, LONGEST, cut, places, shortened
+from wgp_agents.zips import plainly_packed
+
+__all__ = ["COMMENT", "pack", "room_for", "unpack"]
+
+COMMENT = f"{FORMAT} sha256 "
+TAIL = len(COMMENT) + 64
+IDENTITY = "identity"  # the array that says what the unit is, in JSON
+MOST_HEADER = 256  # characters of an array's header: numpy writes 118 for these
+ROOM = 1 << 16  # bytes for headers, and for the identity of another unit
+
+
+def pack(arrays: Arrays, identity: dict[str, Any]) -> bytes:
+    """Return the bytes of a unit's file."""
+    buffer = io.BytesIO()
+    given: dict[str, Any] = {**arrays, IDENTITY: np.frombuffer(written(identity), np.uint8)}
+    np.savez(buffer, allow_pickle=False, **given)
+    return sealed(buffer.getvalue()[:-2])  # less the length of its comment, which is 0
+
+
+def sealed(archive: bytes) -> bytes:
+    """Return an archive with the comment that guards it."""
+    comment = (COMMENT + hashlib.sha256(archive).hexdigest()).encode()
+    return archive + len(comment).to_bytes(2, "little") + comment
+
+
+def written(identity: dict[str, Any]) -> bytes:
+    """Return what is written of an identity."""
+    return json.dumps(identity, sort_keys=True).encode()
+
+
+def room_for(layout: Layout, identity: dict[str, Any]) -> int:
+    """Return how many bytes a unit's file has at most."""
+    sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in layout.values()]
+    return sum(sizes) + len(written(identity)) + ROOM
+
+
+def unpack(data: bytes, layout: Layout, identity: dict[str, Any], names: Iterable[str]) -> Arrays:
+    """Return arrays of a unit's file; they cannot be written to.
+
+    Args:
+        data: The file's bytes.
+        layout: What the unit must hold.
+        identity: What the unit is.
+        names: The arrays that are asked for.
+
+    Raises:
+        Damaged: If it is not the file of that unit, as `pack` writes it.
+    """
+    archive, comment = data[: -TAIL - 2], data[-TAIL:].decode("latin-1")
+    length = data[-TAIL - 2 : -TAIL]
+    if not comment.startswith(COMMENT) or length != TAIL.to_bytes(2, "little"):
+        raise Damaged(f"is no whole file of the format {FORMAT!r}.")
+    if comment != COMMENT + hashlib.sha256(archive).hexdigest():
+        raise Damaged("is damaged: its checksum does not fit.")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as stored:
+            if not plainly_packed(stored):
+                raise Damaged("is packed in a way that may need any memory.")
+            held = sorted(name.removesuffix(".npy") for name in stored.namelist())
+            if held != sorted([*layout, IDENTITY]):
+                raise Damaged(f"holds other arrays: {cut(', '.join(held), LONGEST)}.")
+            check_identity(stored, identity)
+            return {name: member(stored, name, *layout[name]) for name in names}
+    except Damaged:
+        raise
+    except Exception as error:  # whatever a file makes zipfile, numpy and json raise
+        raise Damaged(f"is no archive of arrays ({type(error).__name__}).") from error
+
+
+def check_identity(stored: zipfile.ZipFile, identity: dict[str, Any]) -> None:
+    """Check that a file is that of a unit."""
+    with stored.open(f"{IDENTITY}.npy") as file:
+        (length,), _, dtype = header(file)
+        if dtype != np.uint8 or length > len(written(identity)) + ROOM:
+            raise Damaged("does not say what unit it is of.")
+        found, meant = json.loads(file.read(length)), json.loads(written(identity))
+    if not isinstance(found, dict):
+        raise Damaged("does not say what unit it is of.")
+    for place, was, now in places(found, meant, "its"):
+        what = f"{place} is {shortened(was)} there, and {shortened(now)} here"
+        raise Damaged(f"holds the results of another unit: {what}.")
+
+
+def member(
+    stored: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """Return an array, of the one type and shape that it may have."""
+    with stored.open(f"{name}.npy") as file:
+        if header(file) != (shape, False, dtype):
+            raise Damaged(f"holds {name!r} of another type or shape.")
+        size = dtype.itemsize * math.prod(shape)
+        data = file.read(size + 1)  # to its end, where its own checksum is compared
+    if len(data) != size:
+        raise Damaged(f"holds {name!r} of another type or shape.")
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape, whether it is in Fortran order, and the type of an array in a file."""
+    if npy.read_magic(file) != (1, 0):
+        raise Damaged("holds an array of another format.")
+    found: tuple[tuple[int, ...], bool, np.dtype[Any]]
+    found = npy.read_array_header_1_0(file, max_header_size=MOST_HEADER)
+    return found

@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce verify compare models test harnesses lint clean
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+.PHONY: reproduce verify compare models test test-slow harnesses lint clean
 reproduce: .venv/core.stamp
 	$(BIN)/wgp-gym reproduce
 
@@ -17,7 +19,12 @@ models: .venv/rl.stamp
 	$(BIN)/python scripts/train_models.py
 
 test: lint .venv/browser.stamp
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	$(PYTEST) --dist loadfile
+
+# The fuzzers and what else takes long; then every compiled loop with its indices checked.
+test-slow: .venv/browser.stamp
+	$(PYTEST) -m slow
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) --dist loadfile $(wildcard tests/test_agents_*.py)
 
 harnesses: .venv-harnesses/stamp
 	.venv-harnesses/bin/python -m pytest tests/test_harness_examples.py tests/test_benchmark_cluster.py

@@ -290,6 +290,15 @@ def test_rounding_of_one_row(tmp_path: Path, make_env: Make) -> None:
         make_env(TABLE, table=path, horizon=3)  # the row is not played
 
 
+def test_rounding_of_arms_that_a_distant_one_hides(tmp_path: Path, make_env: Make) -> None:
+    rows = [f"{i},{1.5e9 + i},{1.5e9 - i},0.{i}1" for i in range(20)]
+    path = tmp_path / "distant.csv"
+    path.write_text("\n".join(["t,a,b,c", *rows]))
+    match = r"vary by more than rounding .* arm 1, from 1500000000\.0 to 1500000019\.0, .* up to 64"
+    with pytest.raises(ValueError, match=match):
+        make_env("WGPBandit-Table-v0", table=str(path))
+
+
 def test_rounding_of_what_is_rescaled(make_env: Make) -> None:
     """All stocks begin at 100; a tiny budget leaves them there but for rounding."""
     make_env(TABLE, table="dow29", variation_budget=0)

@@ -21,10 +21,10 @@ models: .venv/rl.stamp
 test: lint .venv/browser.stamp
 	$(PYTEST) --dist loadfile
 
-# The fuzzers and what else takes long; then every compiled loop with its indices checked.
+# The fuzzers and what else takes long; then all other tests with every index in a compiled loop checked.
 test-slow: .venv/browser.stamp
 	$(PYTEST) -m slow
-	NUMBA_BOUNDSCHECK=1 $(PYTEST) --dist loadfile $(wildcard tests/test_agents_*.py)
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) --dist loadfile
 
 harnesses: .venv-harnesses/stamp
 	.venv-harnesses/bin/python -m pytest tests/test_harness_examples.py tests/test_benchmark_cluster.py

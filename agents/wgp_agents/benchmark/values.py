@@ -72,11 +72,11 @@ def encodable(text: str) -> bool:
 
 def all_different(values: Sequence[Any]) -> bool:
     """Tell whether no two values are equal, lists and tables among them."""
-    return len({frozen(value) for value in values}) == len(values)
+    return len({hashable(value) for value in values}) == len(values)
 
 
-def frozen(value: Any) -> Any:
+def hashable(value: Any) -> Any:
     """Return a value as one that can be hashed; two are equal where the values were."""
     if isinstance(value, dict):
-        return frozenset((key, frozen(inner)) for key, inner in value.items())
-    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+        return frozenset((key, hashable(inner)) for key, inner in value.items())
+    return tuple(map(hashable, value)) if isinstance(value, list | tuple) else value

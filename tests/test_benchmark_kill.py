@@ -16,6 +16,7 @@ from benchmark_small import SIX_RUNS, stored, write_toml
 from threadpoolctl import threadpool_limits
 
 from wgp_agents import cli
+from wgp_agents.benchmark.parallel import Workers, run_as_done, run_in_order
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -124,7 +125,9 @@ def test_an_end_loses_what_is_in_flight_at_most(
         assert code == (-signal.SIGKILL if end == signal.SIGKILL else 130)
         if end == signal.SIGINT:
             assert out == ""
-            said = [line for line in err.splitlines() if line.strip() and "playing:" not in line]
+            # joblib's own watch over semaphores may lose a race with the end of the process.
+            others = re.compile(r"^\s*$|playing:|resource_tracker|^  warnings\.warn\(")
+            said = [line for line in err.splitlines() if not others.search(line)]
             stopped, interrupted = said
             assert re.fullmatch(
                 r"Stopped after \d+ of \d+ units: the same command plays the rest\.", stopped
@@ -137,6 +140,19 @@ def test_an_end_loses_what_is_in_flight_at_most(
     assert f"{UNITS} units, {UNITS - before} to play" in log
     assert "WARNING" not in log
     assert not list(tmp_path.rglob("*.part"))
+
+
+def blocked(piece: int) -> set[int]:
+    return signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_workers_leave_interrupts_to_the_process_that_started_them() -> None:
+    # A KeyboardInterrupt in a worker's middle printed tracebacks, or ended it by a segfault.
+    before = blocked(0)
+    found = list(run_as_done(blocked, range(3), Workers(2)))
+    found += run_in_order(blocked, range(3), 2, "piece", "test")
+    assert all(signal.SIGINT in masks for masks in found)
+    assert blocked(0) == before
 
 
 def test_two_at_once_and_the_loss_of_a_worker(

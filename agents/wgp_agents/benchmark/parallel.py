@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from joblib import Parallel, delayed, parallel_config
@@ -90,7 +92,8 @@ def run_in_order(
             results: Iterator[Result] = (with_one_thread(function, piece) for piece in work)
         else:
             calls = (delayed(with_one_thread)(function, piece) for piece in work)
-            results = Parallel(return_as="generator")(calls)
+            with interrupts_blocked():
+                results = Parallel(return_as="generator")(calls)
         yield from tqdm(results, total=len(work), unit=unit, desc=title)
 
 
@@ -123,7 +126,8 @@ def run_as_done(
             stack.enter_context(parallel_config("dask"))
         else:
             stack.enter_context(parallel_config("loky", n_jobs=workers.jobs))
-        results = Parallel(return_as="generator_unordered", batch_size=1)(calls)
+        with interrupts_blocked():
+            results = Parallel(return_as="generator_unordered", batch_size=1)(calls)
         try:
             for result in results:  # noqa: UP028 (for the sake of the last lines)
                 yield result
@@ -133,6 +137,23 @@ def run_as_done(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # who ends early knows that work is lost
                 results.close()
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Let SIGINT wait, and processes that are started meanwhile never get it.
+
+    A terminal sends it to every process. This one ends the others, which would print tracebacks.
+    """
+    if os.name != "posix":
+        yield
+        return
+    resource_tracker.ensure_running()  # which would be started meanwhile, and unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def in_blocks(calls: Sequence[Any], size: int) -> Iterator[Any]:

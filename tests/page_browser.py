@@ -14,20 +14,24 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
-from wgp_agents.benchmark.report.page import assemble
-
 FLAGS = """--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run
 --disable-background-networking --disable-component-update --disable-sync
 --force-prefers-reduced-motion --disable-dev-shm-usage"""
-# Of each text, its contrast with what lies behind it; in a heat map that is the cell before it.
+RESET = """
+delete document.documentElement.dataset.theme;
+document.querySelector('#legend').open = true;
+document.querySelector('#task').value = '0';
+document.querySelector('[data-pick=best]').click();
+scrollTo(0, 0);
+"""
+# Of each text, its contrast with what lies behind it. Plotly's own choice of black or white in a
+# map's cells is left to it, and a chart out of view is drawn anew when it comes into view.
 CONTRASTS = """
 const parse = (c) => c.match(/[\\d.]+/g).map(Number);
 const light = (c) => parse(c).slice(0, 3).map((v) => v / 255)
   .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
   .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
 const behind = (node) => {
-  const cell = node.previousElementSibling;
-  if (cell && cell.matches('rect.cell')) return getComputedStyle(cell).fill;
   for (let up = node; up; up = up.parentElement) {
     const colour = getComputedStyle(up).backgroundColor;
     if ((parse(colour)[3] ?? 1) === 1) return colour;
@@ -35,6 +39,7 @@ const behind = (node) => {
 };
 return [...document.querySelectorAll('body *:not(script):not(option)')].filter((node) =>
   node.getClientRects().length &&
+  !node.closest('.heatmap-label, .chart:not([data-drawn]) .plot') &&
   [...node.childNodes].some((t) => t.nodeType === 3 && t.data.trim())
 ).map((node) => {
   const style = getComputedStyle(node);
@@ -47,20 +52,41 @@ return [...document.querySelectorAll('body *:not(script):not(option)')].filter((
 class Browser:
     """A page opened from disk, and short names for what the tests do with it."""
 
-    def __init__(self, driver: Chrome, folder: Path) -> None:
+    def __init__(self, driver: Chrome) -> None:
         self.driver = driver
-        self.folder = folder
+        self.shown: tuple[Path, int] | None = None
 
-    def open(self, report: dict[str, Any], hash_: str = "", width: int = 1280) -> None:
-        path = self.folder / "report.html"
-        path.write_text(assemble(report), encoding="utf-8")
-        self.driver.execute_cdp_cmd(
+    def open(self, page: Path, width: int = 1280, paper: str = "light") -> None:
+        """Open a page as if for the first time, in a window of a width, on light or dark paper."""
+        self.command(
             "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
+        self.paper(paper)
         self.driver.get("about:blank")
-        self.driver.get(path.as_uri() + hash_)
+        self.driver.get(page.as_uri())
+        self.shown = (page, width)
         self.settle()
+
+    def reopen(self, page: Path) -> None:
+        """Open a page in a wide window; where it is open already, put everything back."""
+        if self.shown != (page, 1280):
+            self.open(page)
+            return
+        self.paper("light")
+        self.run(RESET)
+        self.settle()
+
+    def paper(self, name: str) -> None:
+        """Let the system be "light" or "dark"."""
+        feature = {"name": "prefers-color-scheme", "value": name}
+        self.command("Emulation.setEmulatedMedia", features=[feature])
+
+    def command(self, name: str, **values: Any) -> Any:
+        return self.driver.execute_cdp_cmd(name, values)
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)

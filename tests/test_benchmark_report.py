@@ -14,23 +14,29 @@ from wgp_agents import cli
 from wgp_agents.benchmark.declaration import declare
 from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
 from wgp_agents.benchmark.plan import check
-from wgp_agents.benchmark.report import content, markdown, summary, sweeps
+from wgp_agents.benchmark.report import markdown
+from wgp_agents.benchmark.report import summarise as summarising
+from wgp_agents.benchmark.report.charts import growth
 from wgp_agents.benchmark.report.numbers import with_interval
-from wgp_agents.benchmark.report.summary import summarise
+from wgp_agents.benchmark.report.page import write_page
+from wgp_agents.benchmark.report.summarise import comparisons, summarise
+from wgp_agents.benchmark.report.summary import Summary
+from wgp_agents.benchmark.report.tables import page_tables, write_tables
 from wgp_agents.benchmark.results import Results, load_results
+from wgp_agents.benchmark.shares import scored
 
 PLAIN = {"change_points": [[7, 14]]}
 Table = dict[str, Any]
 
 
-def reported(values: Table, folder: Path) -> tuple[Results, Table, str]:
-    """Play an experiment; return its results, the page's content and the Markdown."""
+def reported(values: Table, folder: Path) -> tuple[Results, Summary, str]:
+    """Play an experiment; return its results, their summary and the Markdown."""
     play(SIX_RUNS | values, folder)
     results = load_results(folder)
     made = summarise(results)
-    summary.write_tables(results, made, folder)
-    content.write_page(results, made, folder / "report.html")
-    return results, content.content(results, made), markdown.markdown(results, made)
+    write_tables(made, folder)
+    write_page(made, folder / "report.html")
+    return results, made, markdown.markdown(made)
 
 
 def test_variants_that_differ_in_a_fixed_parameter_are_apart(tmp_path: Path) -> None:
@@ -40,15 +46,15 @@ def test_variants_that_differ_in_a_fixed_parameter_are_apart(tmp_path: Path) -> 
         for parameters in [{"discount": [0.8, 0.99], "regularization": ridge}]
     ]
     results, made, _ = reported({"agent": [*agents, CHANCE]}, tmp_path)
-    (chart,) = [one for one in made["charts"] if one["id"] == "sensitivity-0-discount"]
-    assert [line["label"] for line in chart["series"]] == [
+    (found,) = [one for one in made.sensitivity if one.parameter == "discount"]
+    assert [line.label for line in found.lines] == [
         "WGP-UCB regularization=0.01",
         "WGP-UCB regularization=1.0",
     ]
-    for line, name in zip(chart["series"], "AB", strict=True):
-        assert line["x"] == [0.8, 0.99]
+    for line, name in zip(found.lines, "AB", strict=True):
+        assert line.x == [0.8, 0.99]
         means = [results.final_regret("abrupt", f"{name} {x}").mean() for x in (0.8, 0.99)]
-        np.testing.assert_allclose(line["y"], means)
+        np.testing.assert_allclose([mean.value for mean in line.means], means)
 
 
 def test_tasks_that_differ_in_a_fixed_kwarg_are_apart(tmp_path: Path) -> None:
@@ -56,26 +62,24 @@ def test_tasks_that_differ_in_a_fixed_kwarg_are_apart(tmp_path: Path) -> None:
         {"id": ABRUPT, "kwargs": PLAIN | {"noise_std": [0.1, 1.0]}},
         {"id": ABRUPT, "kwargs": PLAIN | {"noise_std": [0.3, 3.0], "lengthscale": 0.5}},
     ]
-    results, _, text = reported({"environment": entries}, tmp_path)
-    charts = sweeps.growth_charts(results, summarise(results))
-    assert [chart["title"] for chart in charts] == [
+    _, made, text = reported({"environment": entries}, tmp_path)
+    assert [growth.title for growth in made.growth] == [
         "abrupt: final regret against noise_std",
         "abrupt: final regret against noise_std lengthscale=0.5",
     ]
-    assert [line["x"] for chart in charts for line in chart["series"][:1]] == [[0.1, 1], [0.3, 3]]
+    assert [growth.x for growth in made.growth] == [[0.1, 1], [0.3, 3]]
     assert "lengthscale=0.5, slope of the logarithms:" in text
 
 
 def test_a_task_without_regret_is_left_out_of_what_is_divided(tmp_path: Path) -> None:
     kwargs = PLAIN | {"norm_bound": [0.0, 1.0]}
     results, made, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
-    assert summary.scored(results) == ["abrupt norm_bound=1.0"]
-    found = summarise(results)
-    assert found.row("abrupt norm_bound=0.0", "random")["share_of_random"] is None
-    assert found.row("abrupt norm_bound=1.0", "random")["share_of_random"] == 1.0
-    assert {row["tasks"] for row in found.aggregate} == {1}
+    assert scored(results) == ["abrupt norm_bound=1.0"]
+    assert made.rows["abrupt norm_bound=0.0", "random"].share_of_random is None
+    assert made.rows["abrupt norm_bound=1.0", "random"].share_of_random == 1.0
+    assert {row.tasks for row in made.aggregate} == {1}
     assert "nan" not in text
-    assert any(chart["id"] == "profiles" for chart in made["charts"])
+    assert made.profiles is not None
     assert set(results.to_rliable()) == set(results.agents)
 
 
@@ -102,28 +106,29 @@ def test_unusual_experiments_are_reported(values: Table, tmp_path: Path) -> None
     assert "nan" not in text
     assert "None" not in text
     assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert {row["agent"] for table in made["tables"] for row in table["rows"]} <= set(
-        range(len(results.agents))
-    )
+    found = {line.agent for table in page_tables(made) for line in table.lines}
+    assert found == set(range(len(results.agents)))
 
 
 def test_no_slope_is_said_where_there_is_no_regret(tmp_path: Path) -> None:
     kwargs = PLAIN | {"norm_bound": [0.0, 1.0], "noise_std": [0.1, 1.0]}
-    results, _, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
+    _, made, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
     assert "nan" not in text
-    charts = sweeps.growth_charts(results, summarise(results))
-    still, moving = [one for one in charts if one["x_label"] == "noise_std"]
-    assert (still["y_log"], moving["y_log"]) == (False, True)
-    assert [("note" in line) for line in still["series"] + moving["series"]] == 3 * [0] + 3 * [1]
+    still, moving = [one for one in made.growth if one.kwarg == "noise_std"]
+    assert [growth(made, one).layout["yaxis"]["type"] for one in (still, moving)] == [
+        "linear",
+        "log",
+    ]
+    assert [line.slope is None for line in still.lines + moving.lines] == 3 * [True] + 3 * [False]
 
 
 def test_many_agents_are_compared_with_the_best(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summary, "MOST_PAIRED", 2)
+    monkeypatch.setattr(summarising, "MOST_PAIRED", 2)
     results, _, _ = reported({}, tmp_path)
     best = min(results.agents, key=lambda label: results.final_regret("abrupt", label).mean())
-    pairs = summary.comparisons(results, "abrupt")
+    pairs = comparisons(results, "abrupt")
     others = [label for label in results.agents if label != best]
     assert [(pair.first, pair.second) for pair in pairs] == [(best, label) for label in others]
 

@@ -12,8 +12,10 @@ from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, WINDOWS, play
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.report import markdown
-from wgp_agents.benchmark.report.content import findings
-from wgp_agents.benchmark.report.summary import Summary, summarise, write_tables
+from wgp_agents.benchmark.report.summarise import summarise
+from wgp_agents.benchmark.report.summary import Summary
+from wgp_agents.benchmark.report.tables import write_tables
+from wgp_agents.benchmark.report.text import findings
 from wgp_agents.benchmark.results import Results, load_results
 
 KWARGS = {"change_points": [[15, 30]], "noise_std": [0.1, 1.0]}
@@ -65,20 +67,20 @@ def test_rows_follow_from_the_runs(results: Results, summary: Summary) -> None:
     places = [(task, agent) for task in results.tasks for agent in results.agents]
     assert list(summary.rows) == places
     for place, row in summary.rows.items():
-        assert (row["task"], row["agent"]) == place
-        values = finals(results, row["task"], row["agent"])
-        assert row["runs"] == 10
-        assert row["mean"] == pytest.approx(values.mean(), rel=1e-5)
-        assert row["median"] == pytest.approx(np.median(values), rel=1e-5)
+        assert (row.task, row.agent) == place
+        values = finals(results, row.task, row.agent)
+        assert row.runs == 10
+        assert row.mean.value == pytest.approx(values.mean(), rel=1e-5)
+        assert row.median.value == pytest.approx(np.median(values), rel=1e-5)
         error = values.std(ddof=1) / math.sqrt(10)
-        assert row["standard_error"] == pytest.approx(error, rel=1e-4)
-        chance = finals(results, row["task"], "random").mean()
-        assert row["share_of_random"] == pytest.approx(values.mean() / chance, rel=1e-5, abs=1e-12)
-        for name in ("mean", "median"):
-            assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
-        if row["agent"] != "oracle":
+        assert row.standard_error == pytest.approx(error, rel=1e-4)
+        chance = finals(results, row.task, "random").mean()
+        assert row.share_of_random == pytest.approx(values.mean() / chance, rel=1e-5, abs=1e-12)
+        for one in (row.mean, row.median):
+            assert one.low <= one.value <= one.high
+        if row.agent != "oracle":
             # A bootstrap interval of 95 % is near mean +- 2 standard errors.
-            width = (row["mean_high"] - row["mean_low"]) / error
+            width = (row.mean.high - row.mean.low) / error
             assert 2.0 < width < 5.5
 
 
@@ -91,8 +93,10 @@ def test_adaptation_follows_from_the_steps(results: Results, summary: Summary) -
         levels = [0.1 * level[a:b].mean() for a, b in zip(starts, ends, strict=True)]
         for agent in results.agents:
             expected = adaptation(results.regret(task, agent), starts, levels)
-            assert summary.row(task, agent)["adaptation"] == expected, (task, agent)
-        assert summary.row(task, "oracle")["adaptation"] < math.inf
+            assert summary.rows[task, agent].adaptation == expected, (task, agent)
+        soon = summary.rows[task, "oracle"].adaptation
+        assert soon is not None
+        assert soon < math.inf
 
 
 def test_differences_are_those_of_all_pairs(results: Results, summary: Summary) -> None:
@@ -117,41 +121,50 @@ def test_the_leader_and_what_holds_across_tasks(results: Results, summary: Summa
     }
     means = {label: float(np.mean([one.mean() for one in shares[label]])) for label in shares}
     assert summary.leader == min(RIVALS, key=means.__getitem__)
-    assert [row["agent"] for row in summary.aggregate] == results.agents
+    assert [row.agent for row in summary.aggregate] == results.agents
     for row in summary.aggregate:
-        own, best = shares[row["agent"]], shares[summary.leader]
-        assert row["tasks"] == 2
-        assert row["mean_share"] == pytest.approx(means[row["agent"]], rel=1e-5, abs=1e-12)
+        own, best = shares[row.agent], shares[summary.leader]
+        assert row.tasks == 2
+        assert row.mean_share == pytest.approx(means[row.agent], rel=1e-5, abs=1e-12)
         pooled = np.sort(np.concatenate(own))
-        assert row["iqm"] == pytest.approx(pooled[5:15].mean(), rel=1e-4, abs=1e-9)
+        assert row.iqm.value == pytest.approx(pooled[5:15].mean(), rel=1e-4, abs=1e-9)
         wins = [
             np.mean((a[:, None] < b[None]) + 0.5 * (a[:, None] == b[None]))
             for a, b in zip(own, best, strict=True)
         ]
-        if row["agent"] == summary.leader:
-            assert row["beats_leader"] is None
+        if row.beats_leader is None:
+            assert row.agent == summary.leader
         else:
-            assert row["beats_leader"] == pytest.approx(np.mean(wins), abs=0.02)
+            assert row.beats_leader.value == pytest.approx(np.mean(wins), abs=0.02)
 
 
 def test_tables_hold_the_rows(results: Results, summary: Summary, tmp_path: Path) -> None:
-    write_tables(results, summary, tmp_path)
-    of_cells = list(summary.rows.values())
-    for name, rows in (("summary", of_cells), ("aggregate", summary.aggregate)):
-        written = read(tmp_path / f"{name}.csv")
-        assert len(written) == len(rows)
-        for found, row in zip(written, rows, strict=True):
-            assert found == {key: "" if value is None else str(value) for key, value in row.items()}
+    write_tables(summary, tmp_path)
+    written = read(tmp_path / "summary.csv")
+    for found, row in zip(written, summary.rows.values(), strict=True):
+        ends = {f"{name}{end}" for name in ("mean", "median") for end in ("", "_low", "_high")}
+        known = {"task", "agent", "runs", "standard_error", "share_of_random", "adaptation"}
+        assert set(found) == known | ends
+        assert (found["task"], found["agent"], found["runs"]) == (row.task, row.agent, "10")
+        shown = [float(found[f"median{end}"]) for end in ("", "_low", "_high")]
+        assert shown == list(row.median)
+        assert float(found["adaptation"]) == row.adaptation
+    shares = read(tmp_path / "aggregate.csv")
+    for found, share in zip(shares, summary.aggregate, strict=True):
+        beats = [found[f"beats_leader{end}"] for end in ("", "_low", "_high")]
+        better = share.beats_leader
+        assert beats == ["", "", ""] if better is None else list(map(float, beats)) == list(better)
+        assert float(found["iqm"]) == share.iqm.value
     runs = read(tmp_path / "runs.csv")
     assert len(runs) == 2 * 5 * 10
-    for row in runs:
-        final = results.final_regret(row["task"], row["agent"])[int(row["run"])]
-        assert float(row["final_regret"]) == final
+    for run in runs:
+        final = results.final_regret(run["task"], run["agent"])[int(run["run"])]
+        assert float(run["final_regret"]) == final
     assert len(read(tmp_path / "comparisons.csv")) == 12
 
 
 def test_the_best_is_bold_and_references_are_marked(results: Results, summary: Summary) -> None:
-    lines = markdown.regret_table(results, summary).splitlines()
+    lines = markdown.regret_table(summary).splitlines()
     assert len({len(line) for line in lines}) == 1
     cells = [[c.strip() for c in line.replace("\\|", "!").strip("|").split("|")] for line in lines]
     assert cells[0] == ["agent", *results.tasks]
@@ -167,7 +180,7 @@ def test_the_best_is_bold_and_references_are_marked(results: Results, summary: S
 
 
 def test_findings_are_true(results: Results, summary: Summary) -> None:
-    texts = findings(results, summary)
+    texts = findings(summary)
     assert len(texts) == 2
     for task, text in zip(results.tasks, texts, strict=True):
         best = min(RIVALS, key=lambda label: finals(results, task, label).mean())
@@ -187,14 +200,14 @@ def test_findings_are_true(results: Results, summary: Summary) -> None:
             assert label not in text.partition("Not clearly above: ")[2]
 
 
-def test_the_markdown_page(results: Results, summary: Summary, tmp_path: Path) -> None:
-    markdown.write_markdown(results, summary, tmp_path / "report.md")
+def test_the_markdown_page(summary: Summary, tmp_path: Path) -> None:
+    markdown.write_markdown(summary, tmp_path / "report.md")
     text = (tmp_path / "report.md").read_text("utf-8")
     assert text.startswith("# small\n\nFinal regret, mean and 95 % bootstrap interval, runs: 10")
-    assert markdown.regret_table(results, summary) in text
-    for part in markdown.aggregate_table(results, summary):
+    assert markdown.regret_table(summary) in text
+    for part in markdown.aggregate_table(summary):
         assert part in text
-    for finding in findings(results, summary):
+    for finding in findings(summary):
         assert f"- {finding}\n" in text
     assert "as shares of random play's mean regret" in text
     assert f"better than one of {summary.leader} in the same task" in text
@@ -206,8 +219,8 @@ def test_few_agents_are_enough(agents: list[object], tmp_path: Path) -> None:
     results = load_results(tmp_path)
     summary = summarise(results)
     assert (summary.leader is None) == (results.agents == ["oracle"])
-    write_tables(results, summary, tmp_path)
-    text = markdown.markdown(results, summary)
+    write_tables(summary, tmp_path)
+    text = markdown.markdown(summary)
     assert "nan" not in text
     assert len(read(tmp_path / "summary.csv")) == len(results.agents)
 

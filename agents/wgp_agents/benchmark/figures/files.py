@@ -14,8 +14,8 @@ from wgp_agents.benchmark.figures.grid import differing, others, settings
 from wgp_agents.benchmark.figures.scaling import by_size, growth
 from wgp_agents.benchmark.figures.spread import final_regret, performance_profile
 from wgp_agents.benchmark.figures.tuning import sensitivity
-from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.shares import relative_regrets
 from wgp_gym.drawing import import_matplotlib
 
 if TYPE_CHECKING:

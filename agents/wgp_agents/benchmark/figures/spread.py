@@ -24,15 +24,16 @@ from wgp_agents.benchmark.figures.canvas import (
     wrapped,
 )
 from wgp_agents.benchmark.figures.styles import styles
-from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.shares import relative_regrets
+from wgp_agents.benchmark.statistics import profile_shares
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_bool, reject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["final_regret", "performance_profile", "profile_shares"]
+__all__ = ["final_regret", "performance_profile"]
 
 HALF = 0.27  # of a box's height, in the distance of two rows
 POINTS = 500  # of tau
@@ -154,22 +155,6 @@ def draw_profiles(
     set_scale(ax, pooled)
     ax.set_xlim(low, high)
     return shown
-
-
-def profile_shares(regrets: Sequence[Array], tau: Array) -> tuple[Array, Array]:
-    """Return the share of runs with at most tau, the mean over tasks, and its standard error.
-
-    Args:
-        regrets: `(runs,)` for each task.
-        tau: Where the shares are wanted, `(k,)`.
-
-    Returns:
-        Shares and standard errors, `(k,)` each.
-    """
-    below = np.stack([np.searchsorted(np.sort(t), tau, "right") / len(t) for t in regrets])
-    runs = np.array([[len(task)] for task in regrets])
-    variance = (below * (1 - below) / runs).sum(axis=0) / len(regrets) ** 2
-    return below.mean(axis=0), np.sqrt(variance)
 
 
 def drawn(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:

@@ -7,77 +7,73 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wgp_agents.benchmark.files import write_whole
-from wgp_agents.benchmark.report.content import findings, interval, left_out
-from wgp_agents.benchmark.report.summary import Summary, competitors
-from wgp_agents.benchmark.report.sweeps import growth_charts
-from wgp_agents.benchmark.results import Results
+from wgp_agents.benchmark.report.summary import Summary
+from wgp_agents.benchmark.report.text import findings, interval, left_out
 
 __all__ = ["fill_in", "markdown", "regret_table", "write_markdown"]
 
 MOST_COLUMNS = 6
 
 
-def markdown(results: Results, summary: Summary) -> str:
+def markdown(summary: Summary) -> str:
     """Return the tables with what follows from them."""
-    runs = sorted({len(results.runs(task)) for task in results.tasks})
+    runs = sorted({task.runs for task in summary.tasks})
     shown = " or ".join(map(str, runs))
     parts = [
-        *map(escaped, left_out(results)),
+        *map(escaped, left_out(summary)),
         f"Final regret, mean and 95 % bootstrap interval, runs: {shown} (lower is better; the "
         "lowest mean of each task in bold, references apart):",
-        regret_table(results, summary),
-        "\n".join(f"- {escaped(text)}" for text in findings(results, summary)),
-        *aggregate_table(results, summary),
-        *growth_tables(results, summary),
+        regret_table(summary),
+        "\n".join(f"- {escaped(text)}" for text in findings(summary)),
+        *aggregate_table(summary),
+        *growth_tables(summary),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def regret_table(results: Results, summary: Summary) -> str:
+def regret_table(summary: Summary) -> str:
     """Return the final regrets, a row for each agent and a column for each task.
 
     Many tasks and few agents are turned round.
     """
-    labels = competitors(results)
-    best = {task: summary.best(task, labels) for task in results.tasks if labels}
-    rows = [["agent", *results.tasks]]
-    for agent in results.agents:
-        cells = [interval(summary.row(task, agent), "mean") for task in results.tasks]
+    tasks = [task.name for task in summary.tasks]
+    best = {task: summary.best(task) for task in tasks}
+    rows = [["agent", *tasks]]
+    for agent in summary.agents:
+        cells = {task: interval(summary.rows[task, agent.label].mean) for task in tasks}
         marked = [
-            f"**{cell}**" if best.get(task) == agent else cell
-            for task, cell in zip(results.tasks, cells, strict=True)
+            f"**{cell}**" if best[task] == agent.label else cell for task, cell in cells.items()
         ]
-        rows.append([agent if agent in labels else f"{agent} (reference)", *marked])
-    if len(results.tasks) > max(len(results.agents), MOST_COLUMNS):
+        rows.append([f"{agent.label} (reference)" if agent.reference else agent.label, *marked])
+    if len(tasks) > max(len(summary.agents), MOST_COLUMNS):
         rows[0][0] = "task"
         rows = [list(row) for row in zip(*rows, strict=True)]
     return table(rows)
 
 
-def growth_tables(results: Results, summary: Summary) -> list[str]:
+def growth_tables(summary: Summary) -> list[str]:
     """Return for each number that tasks vary how the final regret grows with it."""
     parts = []
-    for chart in growth_charts(results, summary):
-        lines = [(results.agents[line["agent"]], line.get("note")) for line in chart["series"]]
-        rows = [[agent, note.removeprefix("slope ")] for agent, note in lines if note]
+    for growth in summary.growth:
+        rows = [[line.agent, interval(line.slope, 2)] for line in growth.lines if line.slope]
         if rows:
-            parts.append(f"{escaped(chart['title'])}, slope of the logarithms:")
+            parts.append(f"{escaped(growth.title)}, slope of the logarithms:")
             parts.append(table([["agent", "slope"], *rows]))
     return parts
 
 
-def aggregate_table(results: Results, summary: Summary) -> list[str]:
+def aggregate_table(summary: Summary) -> list[str]:
     """Return what holds across tasks, a row for each agent, with a line that says what it is."""
     if summary.leader is None:
         return []
-    unit = "random play's" if results.random() else "the competitors'"
+    unit = "the competitors'" if summary.chance is None else "random play's"
     leader = escaped(summary.leader)
     text = (
         f"Across tasks, as shares of {unit} mean regret (0: the oracle): interquartile mean, and "
         f"the probability that a run is better than one of {leader} in the same task:"
     )
     rows = [
-        [row["agent"], interval(row, "iqm", 3), interval(row, "beats_leader", 2)]
+        [row.agent, interval(row.iqm, 3), interval(row.beats_leader, 2)]
         for row in summary.aggregate
     ]
     return [text, table([["agent", "interquartile mean", f"better than {summary.leader}"], *rows])]
@@ -104,10 +100,10 @@ def escaped(text: str) -> str:
     return re.sub(r"[\\<`~]|(?<=<)!", r"\\\g<0>", " ".join(text.splitlines()))
 
 
-def write_markdown(results: Results, summary: Summary, path: Path) -> None:
+def write_markdown(summary: Summary, path: Path) -> None:
     """Write the tables to a file."""
-    title = f"# {escaped(results.experiment.title)}\n\n"
-    write_whole(path, (title + markdown(results, summary)).encode())
+    title = f"# {escaped(summary.title)}\n\n"
+    write_whole(path, (title + markdown(summary)).encode())
 
 
 def fill_in(path: Path, name: str, text: str) -> None:

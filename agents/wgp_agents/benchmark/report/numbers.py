@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["decimals_for", "finite", "number", "with_interval"]
+__all__ = ["decimals_for", "finite", "for_page", "number", "with_interval"]
 
 
 def with_interval(value: float, low: float, high: float, decimals: int | None = None) -> str:
@@ -39,3 +39,11 @@ def number(value: float, decimals: int) -> str:
 def finite(value: float | None) -> float | None:
     """Return a number, or None for what JSON cannot hold."""
     return None if value is None or not math.isfinite(value) else value
+
+
+def for_page(value: float, decimals: int) -> str:
+    """Return a number with a true minus, and thin spaces between thousands (from five digits)."""
+    text = number(value, decimals)
+    if abs(value) >= 10_000:
+        text = f"{value:,.{decimals}f}".replace(",", "\u202f")
+    return text.replace("-", "\N{MINUS SIGN}")

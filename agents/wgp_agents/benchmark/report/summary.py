@@ -1,222 +1,351 @@
-"""From results to rows: final regrets, paired comparisons, and what holds across tasks."""
+"""All that is said of an experiment's results, as one object: tables, charts and text read it.
+
+Agents and tasks are named by their labels, and stand in the order of the experiment.
+"""
 
 from __future__ import annotations
 
-import itertools
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wgp_agents.benchmark.files import write_csv
-from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import (
-    Difference,
-    adaptation_times,
-    estimate,
-    interquartile_mean,
-    mean_interval,
-    median_interval,
-    paired_comparisons,
-    probability_of_improvement,
-    share_of,
-)
+from wgp_agents.benchmark.figures.styles import Style
+from wgp_agents.benchmark.statistics import Difference, Interval
 from wgp_gym.kernels import Array
 
 __all__ = [
-    "WINDOW",
+    "Agent",
+    "AgentShare",
+    "Cost",
+    "Curve",
+    "Growth",
+    "GrowthLine",
+    "Missing",
+    "ParameterLine",
+    "ParameterMap",
+    "Played",
+    "Profiles",
+    "Reproduction",
+    "Row",
+    "Sensitivity",
     "Summary",
-    "competitors",
-    "relative_regrets",
-    "scored",
-    "summarise",
-    "write_tables",
-    "yardstick",
+    "Task",
+    "flat",
 ]
 
-Row = dict[str, Any]
 
-ADAPTED = 0.1  # of random play's regret per step: an agent below has adapted to a change
-MOST_PAIRED = 150  # competitors: 11,175 pairs, whose resamples take 600 MiB
-ACROSS = 1_000  # resamples of all tasks' runs, which are many
-WINDOW = 10  # steps over which regret per step is averaged
+INTERVALS = ("mean", "median", "iqm", "beats_leader")  # fields of rows, with columns of their ends
 
 
-class Summary(NamedTuple):
-    """All that is said of an experiment's results.
+@dataclass(frozen=True)
+class Agent:
+    """An agent.
 
     Attributes:
-        rows: One for each task and agent, by the two: see `summary_rows`.
-        differences: The pairs of competitors, by task: see `comparisons`.
-        aggregate: One row for each agent: see `aggregate_rows`.
+        label: What it is called.
+        name: Its name in the registry.
+        purpose: What it does, in a line.
+        parameters: What it was made with.
+        reference: Whether it reads the truth, so that it does not compete.
+        style: How it looks.
+    """
+
+    label: str
+    name: str
+    purpose: str
+    parameters: dict[str, Any]
+    reference: bool
+    style: Style
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task.
+
+    Attributes:
+        name: What it is called.
+        id: The environment's id.
+        kwargs: What it was made with, the horizon apart.
+        horizon: Number of steps T.
+        runs: Number of runs of each agent.
+        first_run: The number of the first of them.
+        changes: Steps, counted from 1, that are the first to meet a new function in all runs.
+        steps: Steps, counted from 1, at which curves are given, `(k,)`.
+    """
+
+    name: str
+    id: str
+    kwargs: dict[str, Any]
+    horizon: int
+    runs: int
+    first_run: int
+    changes: list[int]
+    steps: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The final regret of an agent in a task.
+
+    Attributes:
+        task: The task.
+        agent: The agent.
+        runs: Number of runs.
+        mean: The mean, with its interval.
+        standard_error: Of the mean.
+        median: The median, with its interval.
+        share_of_random: The mean over that of random play; None where there is none.
+        adaptation: Median over runs and changes of the steps until the regret per step, averaged
+            over ten steps, is at most a tenth of random play's; infinite where it is not before
+            the next change in half of them or more; None where there is nothing to adapt to.
+    """
+
+    task: str
+    agent: str
+    runs: int
+    mean: Interval
+    standard_error: float
+    median: Interval
+    share_of_random: float | None
+    adaptation: float | None
+
+
+@dataclass(frozen=True)
+class AgentShare:
+    """How an agent does across tasks, in shares of random play's mean regret.
+
+    Attributes:
+        agent: The agent.
+        tasks: Number of tasks with a regret to divide by.
+        iqm: The interquartile mean, with its interval.
+        mean_share: The mean.
+        beats_leader: Probability that one of its runs has a lower regret than one of the
+            leader's in the same task; None for the leader.
+    """
+
+    agent: str
+    tasks: int
+    iqm: Interval
+    mean_share: float
+    beats_leader: Interval | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A mean over runs with its band, `(k,)` each; no band for a single run."""
+
+    mean: Array
+    low: Array | None
+    high: Array | None
+
+
+@dataclass(frozen=True)
+class Played:
+    """What an agent did in a task.
+
+    Attributes:
+        final: Regret of each run, `(runs,)`.
+        cumulative: The regret up to each of the task's steps.
+        per_step: The regret per step, averaged over the last ten steps, there.
+        actions: What it played there in the first run, `(k,)`; None where it is no number.
+        optimal_actions: What would have been best, likewise.
+    """
+
+    final: Array
+    cumulative: Curve
+    per_step: Curve
+    actions: Array | None
+    optimal_actions: Array | None
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """The share of runs whose relative regret is at most tau.
+
+    Attributes:
+        tau: Relative regrets, `(k,)`.
+        shares: By agent, `(k,)` each.
+    """
+
+    tau: Array
+    shares: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class ParameterLine:
+    """Final regret against one parameter: what the line stands for, its places, their means."""
+
+    label: str
+    like: str
+    x: list[float]
+    means: list[Interval]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Final regret in a task against one parameter of the agents."""
+
+    task: str
+    parameter: str
+    lines: list[ParameterLine]
+
+
+@dataclass(frozen=True)
+class ParameterMap:
+    """Mean final regret of an agent in a task over two parameters: `means[along][across]`."""
+
+    task: str
+    agent: str
+    across: str
+    along: str
+    x: list[float]
+    y: list[float]
+    means: list[list[float | None]]
+
+
+@dataclass(frozen=True)
+class GrowthLine:
+    """How an agent's final regret grows: means, and the slope of the logarithms if there is one."""
+
+    agent: str
+    means: list[Interval]
+    slope: Interval | None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Final regret against a number in which an entry's tasks differ.
+
+    Attributes:
+        title: Entry and number, and what else tells these tasks from others.
+        kwarg: The number's name.
+        x: Its values.
+        lines: One for each competitor.
+    """
+
+    title: str
+    kwarg: str
+    x: list[float]
+    lines: list[GrowthLine]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an agent costs: milliseconds of a run, and peak memory in MiB."""
+
+    agent: str
+    milliseconds: float
+    peak_memory: float
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What was not played: batches of runs, in words, and agents and tasks that are left out."""
+
+    units: list[str]
+    agents: list[str]
+    tasks: list[str]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """How to do it again.
+
+    Attributes:
+        command: The command.
+        experiment: The experiment's file.
+        root_seed: The seed that all others follow from.
+        versions: Of packages, by name.
+        units: Number of units of work.
+        seconds: Their time together; None where it is not known.
+    """
+
+    command: str
+    experiment: str
+    root_seed: int
+    versions: dict[str, str]
+    units: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that is said of an experiment's results: see `wgp_agents.benchmark.report.summarise`.
+
+    Attributes:
+        title: The experiment's title.
+        description: What it is for.
+        agents: The agents.
+        tasks: The tasks.
+        rows: Final regrets, by task and agent.
+        played: Curves and runs, by task and agent.
+        differences: The pairs of competitors, by task.
+        aggregate: One for each agent; none where there is no regret to divide by.
         leader: The competitor with the lowest regret over all tasks; None where there is none.
+        chance: The agent that plays at random; None where there is none.
+        profiles: Performance profiles; None where there is no regret to divide by.
+        improvement: For competitors i and j, `[i][j]`, the probability that a run of i has a
+            lower regret than one of j; None on the diagonal. Empty for fewer than three
+            competitors and for more than twenty.
+        sensitivity: Final regret against parameters.
+        maps: Final regret over two parameters.
+        growth: Final regret against numbers of the tasks.
+        costs: Those of the agents whose time is known.
+        missing: What was not played.
+        reproduction: How to do it again.
+        runs: One row for each run of each agent in each task, as runs.csv has them.
     """
 
+    title: str
+    description: str
+    agents: list[Agent]
+    tasks: list[Task]
     rows: dict[tuple[str, str], Row]
+    played: dict[tuple[str, str], Played]
     differences: dict[str, list[Difference]]
-    aggregate: list[Row]
+    aggregate: list[AgentShare]
     leader: str | None
+    chance: str | None
+    profiles: Profiles | None
+    improvement: list[list[float | None]]
+    sensitivity: list[Sensitivity]
+    maps: list[ParameterMap]
+    growth: list[Growth]
+    costs: list[Cost]
+    missing: Missing
+    reproduction: Reproduction
+    runs: list[dict[str, Any]]
 
-    def row(self, task: str, agent: str) -> Row:
-        """Return the row of an agent in a task."""
-        return self.rows[task, agent]
+    @property
+    def labels(self) -> list[str]:
+        """The agents' labels."""
+        return [agent.label for agent in self.agents]
 
-    def best(self, task: str, labels: list[str]) -> str:
-        """Return which of these agents has the lowest mean in a task."""
-        return min(labels, key=lambda label: self.row(task, label)["mean"])
+    @property
+    def competitors(self) -> list[str]:
+        """The labels of the agents that do not read the truth."""
+        return [agent.label for agent in self.agents if not agent.reference]
 
-
-def competitors(results: Results) -> list[str]:
-    """Return the labels of the agents that do not read the truth."""
-    return [agent.label for agent in results.experiment.agents if not agent.reference]
-
-
-def yardstick(results: Results, task: str) -> Array:
-    """Return the regrets that count as 1: random play's, or without it every competitor's.
-
-    Returns:
-        `(runs,)`, or `(agents * runs,)`.
-    """
-    chance = results.random()
-    labels = competitors(results) if chance is None else [chance]
-    return np.concatenate([results.final_regret(task, label) for label in labels])
-
-
-def scored(results: Results) -> list[str]:
-    """Return the tasks in which there is a regret to divide by."""
-    if not competitors(results):
-        return []
-    return [task for task in results.tasks if yardstick(results, task).mean() > 0]
+    def best(self, task: str) -> str | None:
+        """Return the competitor of the lowest mean in a task; None where nobody competes."""
+        means = {label: self.rows[task, label].mean.value for label in self.competitors}
+        return min(means, key=means.__getitem__) if means else None
 
 
-def relative_regrets(results: Results) -> dict[str, list[Array]]:
-    """Return each agent's final regrets, 0 for the oracle and 1 for the mean of the yardstick.
-
-    Returns:
-        `(runs,)` for each of the tasks that are scored.
-    """
-    units = {task: yardstick(results, task) for task in scored(results)}
-    return {
-        label: [share_of(results.final_regret(task, label), unit) for task, unit in units.items()]
-        for label in results.agents
-    }
-
-
-def mean_share(shares: list[Array]) -> float:
-    """Return the mean over tasks of the mean share."""
-    return float(np.mean([share.mean() for share in shares]))
+def flat(row: Row | AgentShare) -> dict[str, Any]:
+    """Return a row's values by name; of an interval also those of its ends, `_low` and `_high`."""
+    found: dict[str, Any] = {}
+    for field in fields(row):
+        value = getattr(row, field.name)
+        found[field.name] = value
+        if field.name in INTERVALS:
+            ends = (None, None, None) if value is None else value
+            found |= dict(zip(interval_names(field.name), ends, strict=True))
+    return found
 
 
-def adaptation_threshold(results: Results, task: str, changes: list[int]) -> Array | None:
-    """Return the regret per step below which an agent has adapted to each change, `(changes,)`.
-
-    It is a tenth of random play's mean regret per step from that change to the next. None
-    without changes or without random play.
-    """
-    chance = results.random()
-    if chance is None or not changes:
-        return None
-    level = results.regret(task, chance).mean(axis=0)
-    ends = [*changes[1:], len(level) + 1]
-    means = [level[c - 1 : end - 1].mean() for c, end in zip(changes, ends, strict=True)]
-    return ADAPTED * np.array(means)
-
-
-def summary_rows(results: Results) -> dict[tuple[str, str], Row]:
-    """Return one row for each task and agent.
-
-    "adaptation" is the median over runs and changes of the steps until the regret per step,
-    averaged over ten steps, is at most a tenth of random play's; infinite where it is not before
-    the next change in half of them or more; empty where there is nothing to adapt to.
-    """
-    rows = {}
-    chance = results.random()
-    known = scored(results) if chance is not None else []
-    for task in results.tasks:
-        changes = results.changes(task)
-        threshold = adaptation_threshold(results, task, changes)
-        for agent in results.agents:
-            regret = results.regret(task, agent)  # before what is kept: the files are read once
-            final = results.final_regret(task, agent)
-            mean, median = mean_interval(final), median_interval(final)
-            row = {"task": task, "agent": agent, "runs": len(final)}
-            row |= {"mean": mean.value, "mean_low": mean.low, "mean_high": mean.high}
-            row["standard_error"] = float(estimate(final).standard_error)
-            row |= {"median": median.value, "median_low": median.low, "median_high": median.high}
-            row["share_of_random"] = None
-            if task in known:
-                row["share_of_random"] = mean.value / float(yardstick(results, task).mean())
-            row["adaptation"] = None
-            if threshold is not None:
-                times = adaptation_times(regret, changes, threshold=threshold, window=WINDOW)
-                row["adaptation"] = float(np.median(times))
-            rows[task, agent] = row
-    return rows
-
-
-def comparisons(results: Results, task: str) -> list[Difference]:
-    """Return the paired differences of all pairs of competitors, with simultaneous intervals.
-
-    Of more than 150 competitors only those of the lowest mean with every other, whose intervals
-    hold together.
-    """
-    finals = {label: results.final_regret(task, label) for label in competitors(results)}
-    if len(finals) < 2:
-        return []
-    if len(finals) <= MOST_PAIRED:
-        return paired_comparisons(finals)
-    best = min(finals, key=lambda label: finals[label].mean())
-    return paired_comparisons(finals, pairs=[(best, label) for label in finals if label != best])
-
-
-def aggregate_rows(results: Results) -> tuple[list[Row], str | None]:
-    """Return one row for each agent, and the leader: their shares of random play's regret.
-
-    "beats_leader" is the probability that one of its runs has a lower regret than one of the
-    leader's in the same task; empty for the leader. There is no row where there is nothing to
-    divide by.
-    """
-    groups = [results.task(task).seed_name for task in scored(results)]
-    if not groups:
-        return [], None
-    relative = relative_regrets(results)
-    first = min(competitors(results), key=lambda label: mean_share(relative[label]))
-    rows = []
-    for label, shares in relative.items():
-        middle = interquartile_mean(shares, groups=groups, resamples=ACROSS)
-        row: Row = {"agent": label, "tasks": len(shares)}
-        row |= {"iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high}
-        row["mean_share"] = mean_share(shares)
-        row |= dict.fromkeys(("beats_leader", "beats_leader_low", "beats_leader_high"))
-        if label != first:
-            chance = probability_of_improvement(
-                shares, relative[first], groups=groups, resamples=ACROSS
-            )
-            row |= {"beats_leader": chance.value}
-            row |= {"beats_leader_low": chance.low, "beats_leader_high": chance.high}
-        rows.append(row)
-    return rows, first
-
-
-def summarise(results: Results) -> Summary:
-    """Work out all statistics."""
-    rows = summary_rows(results)
-    differences = {task: comparisons(results, task) for task in results.tasks}
-    return Summary(rows, differences, *aggregate_rows(results))
-
-
-def write_tables(results: Results, summary: Summary, folder: Path) -> None:
-    """Write summary.csv, comparisons.csv, aggregate.csv and runs.csv."""
-    write_csv(folder / "summary.csv", list(summary.rows.values()))
-    pairs = [
-        {"task": task} | difference._asdict()
-        for task, found in summary.differences.items()
-        for difference in found
-    ]
-    write_csv(folder / "comparisons.csv", pairs, ("task", *Difference._fields))
-    write_csv(
-        folder / "aggregate.csv", summary.aggregate, list(*summary.aggregate[:1]) or ["agent"]
-    )
-    rows = list(results.rows())
-    columns = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-    write_csv(folder / "runs.csv", rows, columns)
+def interval_names(name: str) -> tuple[str, str, str]:
+    """Return the names of an interval's columns."""
+    return name, f"{name}_low", f"{name}_high"

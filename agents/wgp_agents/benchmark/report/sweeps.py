@@ -1,45 +1,120 @@
-"""What an experiment varies, and the charts of it: an agent's parameters, a task's kwargs."""
+"""What an experiment varies, in groups: an agent's parameters, a task's numbers."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
-from wgp_agents.benchmark.figures.grid import is_log, is_number
-from wgp_agents.benchmark.report.numbers import with_interval
-from wgp_agents.benchmark.report.summary import Summary, competitors
-from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import loglog_slope
+from wgp_agents.benchmark.figures.grid import is_number
+from wgp_agents.benchmark.report.summary import (
+    Growth,
+    GrowthLine,
+    ParameterLine,
+    ParameterMap,
+    Sensitivity,
+)
+from wgp_agents.benchmark.statistics import Interval, loglog_slope
 from wgp_agents.registry import AGENTS
+from wgp_gym.kernels import Array
 
-__all__ = ["groups", "growth_charts", "sensitivity_charts"]
+__all__ = ["growth", "parameter_maps", "sensitivity"]
 
-Chart = dict[str, Any]
-Spec = AgentSpec | TaskSpec
+Spec = TypeVar("Spec", AgentSpec, TaskSpec)
+Means = Mapping[tuple[str, str], Interval]
 
 
-def sensitivity_charts(results: Results, summary: Summary) -> list[Chart]:
-    """Return a chart for each task of how the final regret depends on the agents' parameters.
-
-    All agents' variants of one parameter share a chart; two parameters of one agent that vary
-    at once have a map.
-    """
-    specs = results.experiment.agents
-    parameters = sorted({name for spec in specs for name in numeric(specs, spec.name)})
+def sensitivity(
+    agents: Sequence[AgentSpec], tasks: Sequence[str], means: Means
+) -> list[Sensitivity]:
+    """Return for each task and parameter a line of each agent and of what else it varies."""
+    parameters = sorted({name for spec in agents for name in numeric(agents, spec.name)})
     found = []
-    for i, task in enumerate(results.tasks):
-        found += [line_chart(results, summary, i, task, parameter) for parameter in parameters]
-        found += [
-            heat_map(results, i, task, name, *pair)
-            for name in dict.fromkeys(spec.name for spec in specs)
-            for pair in itertools.combinations(numeric(specs, name), 2)
-        ]
-    return [chart for chart in found if chart]
+    for task, parameter in itertools.product(tasks, parameters):
+        lines = []
+        for name, specs in by_name(agents).items():
+            for rest, points in groups(specs, parameter):
+                label = " ".join(filter(None, [AGENTS[name].title, words(rest)]))
+                values = [means[task, spec.label] for _, spec in points]
+                x = [value for value, _ in points]
+                lines.append(ParameterLine(label, points[0][1].label, x, values))
+        if lines:
+            found.append(Sensitivity(task, parameter, lines))
+    return found
+
+
+def parameter_maps(
+    agents: Sequence[AgentSpec], tasks: Sequence[str], means: Means
+) -> list[ParameterMap]:
+    """Return for each task and agent a map over each pair of parameters that vary together."""
+    found = []
+    for task, (name, specs) in itertools.product(tasks, by_name(agents).items()):
+        for across, along in itertools.combinations(numeric(agents, name), 2):
+            places = placed(specs, across, along)
+            x, y = (sorted({place[axis] for place in places}) for axis in (0, 1))
+            values = {place: means[task, label].value for place, label in places.items()}
+            table = [[values.get((a, b)) for a in x] for b in y]
+            if places:
+                found.append(ParameterMap(task, name, across, along, x, y, table))
+    return found
+
+
+def placed(specs: Sequence[AgentSpec], across: str, along: str) -> dict[tuple[float, float], str]:
+    """Return labels by two parameters' values; none where others vary beside them."""
+    found: dict[tuple[float, float], str] = {}
+    for spec in specs:
+        taken = [spec.settings.get(key) for key in (across, along)]
+        if not all(map(is_number, taken)):
+            continue
+        place = float(taken[0]), float(taken[1])  # type: ignore[arg-type]
+        if place in found:
+            return {}
+        found[place] = spec.label
+    return found
+
+
+def growth(
+    tasks: Sequence[TaskSpec],
+    labels: Sequence[str],
+    means: Means,
+    finals: Mapping[tuple[str, str], Array],
+) -> list[Growth]:
+    """Return how the competitors' final regrets grow with each number that an entry varies."""
+    found = []
+    for family in dict.fromkeys(task.seed_name for task in tasks):
+        specs = [task for task in tasks if task.seed_name == family]
+        for kwarg in dict.fromkeys(key for spec in specs for key in spec.settings):
+            for rest, points in groups(specs, kwarg):
+                x, names = [value for value, _ in points], [spec.name for _, spec in points]
+                lines = []
+                for label in labels:
+                    places = [(name, label) for name in names]
+                    steepness = slope(x, [finals[place] for place in places])
+                    lines.append(GrowthLine(label, [means[place] for place in places], steepness))
+                title = f"{family}: final regret against {kwarg}"
+                title = " ".join(filter(None, [title, words(rest)]))
+                found.append(Growth(title, kwarg, x, lines))
+    return found
+
+
+def slope(x: Sequence[float], finals: Sequence[Array]) -> Interval | None:
+    """Return the slope of the logarithms; None where there is no logarithm."""
+    if x[0] <= 0:
+        return None
+    found = loglog_slope(np.array(x), finals)
+    return found if math.isfinite(found.value) else None
+
+
+def by_name(agents: Sequence[AgentSpec]) -> dict[str, list[AgentSpec]]:
+    """Return the variants of each agent."""
+    found: dict[str, list[AgentSpec]] = {}
+    for spec in agents:
+        found.setdefault(spec.name, []).append(spec)
+    return found
 
 
 def numeric(specs: Sequence[AgentSpec], name: str) -> list[str]:
@@ -53,13 +128,13 @@ def numeric(specs: Sequence[AgentSpec], name: str) -> list[str]:
 
 
 def groups(
-    specs: Sequence[Any], varied: str
-) -> Iterator[tuple[dict[str, Any], list[tuple[float, Any]]]]:
+    specs: Sequence[Spec], varied: str
+) -> Iterator[tuple[dict[str, Any], list[tuple[float, Spec]]]]:
     """Yield the specs that differ in one parameter alone, as (its value, spec), in its order.
 
     Each group comes with those other parameters in which it differs from other groups.
     """
-    found: dict[str, tuple[dict[str, Any], dict[float, Any]]] = {}
+    found: dict[str, tuple[dict[str, Any], dict[float, Spec]]] = {}
     for spec in specs:
         if is_number(spec.settings.get(varied)):
             rest = {key: value for key, value in spec.settings.items() if key != varied}
@@ -71,132 +146,6 @@ def groups(
         yield {key: rest[key] for key in apart}, sorted(points.items())
 
 
-def words(values: dict[str, Any]) -> str:
+def words(values: Mapping[str, Any]) -> str:
     """Return parameters for people."""
     return ", ".join(f"{key}={value}" for key, value in values.items())
-
-
-def measured(summary: Summary, places: Iterable[tuple[str, str]]) -> Chart:
-    """Return the means and intervals of a line, point by point the row of a task and an agent."""
-    rows = [summary.row(*place) for place in places]
-    names = {"y": "mean", "low": "mean_low", "high": "mean_high"}
-    return {key: [row[name] for row in rows] for key, name in names.items()}
-
-
-def line_chart(
-    results: Results, summary: Summary, i: int, task: str, parameter: str
-) -> Chart | None:
-    """Return final regret against one parameter, a line for each agent and what else varies."""
-    series = []
-    taken: list[float] = []
-    for name in dict.fromkeys(spec.name for spec in results.experiment.agents):
-        specs = [spec for spec in results.experiment.agents if spec.name == name]
-        for rest, points in groups(specs, parameter):
-            x = [value for value, _ in points]
-            taken += x
-            title = AGENTS[name].title
-            text = " ".join(filter(None, [title, words(rest)]))
-            first = results.agents.index(points[0][1].label)
-            line: Chart = {"agent": None, "like": first, "label": text, "x": x, "markers": True}
-            series.append(line | measured(summary, ((task, spec.label) for _, spec in points)))
-    if not series:
-        return None
-    return {
-        "id": f"sensitivity-{i}-{parameter}",
-        "section": "Sensitivity",
-        "task": i,
-        "kind": "lines",
-        "title": f"Final regret against {parameter}",
-        "caption": "mean and 95 % interval",
-        "x_label": parameter,
-        "y_label": "final regret (units of reward)",
-        "x_log": is_log(np.array(taken)),
-        "marks": [],
-        "series": series,
-    }
-
-
-def heat_map(
-    results: Results, i: int, task: str, name: str, across: str, along: str
-) -> Chart | None:
-    """Return the mean final regret over two parameters of an agent.
-
-    None where they do not vary together, or others vary beside them.
-    """
-    specs = [spec for spec in results.experiment.agents if spec.name == name]
-    means: dict[tuple[float, float], float] = {}
-    for spec in specs:
-        taken = [spec.settings.get(key) for key in (across, along)]
-        if not all(map(is_number, taken)):
-            continue
-        place = float(taken[0]), float(taken[1])  # type: ignore[arg-type]
-        if place in means:
-            return None
-        means[place] = float(results.final_regret(task, spec.label).mean())
-    if not means:
-        return None
-    x, y = (sorted({place[axis] for place in means}) for axis in (0, 1))
-    return {
-        "id": f"map-{i}-{name}-{across}-{along}",
-        "section": "Sensitivity",
-        "task": i,
-        "kind": "heatmap",
-        "title": f"{name}: {across} and {along}",
-        "caption": "mean final regret",
-        "x_label": across,
-        "y_label": along,
-        "x": [f"{value:g}" for value in x],
-        "y": [f"{value:g}" for value in y],
-        "values": [[means.get((a, b)) for a in x] for b in y],
-        "low_is_best": True,
-        "unit": "units of reward",
-        "agent": None,
-    }
-
-
-def growth_charts(results: Results, summary: Summary) -> list[Chart]:
-    """Return a chart of the final regret against each number that the tasks of an entry vary."""
-    tasks = [results.task(name) for name in results.tasks]
-    found = []
-    for family in dict.fromkeys(task.seed_name for task in tasks):
-        specs = [task for task in tasks if task.seed_name == family]
-        for kwarg in dict.fromkeys(key for spec in specs for key in spec.settings):
-            for rest, points in groups(specs, kwarg):
-                found.append(growth_chart(results, summary, family, kwarg, rest, points))
-    return found
-
-
-def growth_chart(
-    results: Results,
-    summary: Summary,
-    family: str,
-    kwarg: str,
-    rest: dict[str, Any],
-    points: list[tuple[float, TaskSpec]],
-) -> Chart:
-    """Return one such chart; both axes are logarithmic, and slopes stand beside the agents."""
-    x = [value for value, _ in points]
-    series = []
-    logarithmic = x[0] > 0
-    for label in competitors(results):
-        finals = [results.final_regret(task.name, label) for _, task in points]
-        line: Chart = {"agent": results.agents.index(label), "x": x, "markers": True}
-        line |= measured(summary, ((task.name, label) for _, task in points))
-        slope = loglog_slope(np.array(x), finals) if logarithmic else None
-        if slope is not None and math.isfinite(slope.value):
-            line["note"] = f"slope {with_interval(*slope, decimals=2)}"
-        series.append(line)
-    return {
-        "id": f"growth-{family}-{kwarg}-{words(rest)}",
-        "section": "Growth",
-        "task": None,
-        "kind": "lines",
-        "title": " ".join(filter(None, [f"{family}: final regret against {kwarg}", words(rest)])),
-        "caption": "mean and 95 % interval; the slope is that of the logarithms, by least squares",
-        "x_label": kwarg,
-        "y_label": "final regret (units of reward)",
-        "x_log": logarithmic,
-        "y_log": logarithmic and all(min(line["y"]) > 0 for line in series),
-        "marks": [],
-        "series": series,
-    }

@@ -1,93 +1,185 @@
-"""The tables of a report's page, as data."""
+"""The tables of a report: as files for a spreadsheet, and as the page shows them."""
 
 from __future__ import annotations
 
-import csv
-from statistics import median
-from typing import Any
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from wgp_agents.benchmark.report.numbers import decimals_for, finite
-from wgp_agents.benchmark.report.summary import Summary, competitors
-from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.statistics import Difference
+from wgp_agents.benchmark.files import write_csv
+from wgp_agents.benchmark.report.numbers import decimals_for, finite, for_page
+from wgp_agents.benchmark.report.summary import Row, Summary, Task, flat
+from wgp_agents.benchmark.statistics import Difference, Interval
 
-__all__ = ["shared_tables", "task_tables", "timings"]
+__all__ = ["Cell", "Column", "Line", "Table", "page_tables", "write_tables"]
 
 MOST_PAIRED = 6  # agents of which all pairs are shown
-FURTHER = (
-    ("share_of_random", "Of random play's", "percent", "mean regret over random play's"),
-    ("adaptation", "Adaptation", "number", "median steps after a change; a dash where it fails"),
-)
-
-Table = dict[str, Any]
+DASH = "\N{EN DASH}"
 
 
-def task_tables(results: Results, summary: Summary) -> list[Table]:
-    """Return for each task the table of final regrets and that of paired differences."""
-    tables = []
-    for i, task in enumerate(results.tasks):
-        rows = [summary.row(task, agent) for agent in results.agents]
-        digits = shared_decimals([row["mean"] for row in rows])
-        columns = [
-            column("Agent", "agent"),
-            column("Mean", "interval", "of the final regret", digits, "low"),
-            column("Median", "interval", "of the final regret", digits, "low"),
-        ]
-        cells: list[list[Any]] = [
-            [j, cell(row, "mean"), cell(row, "median")] for j, row in enumerate(rows)
-        ]
-        for key, title, kind, hint in FURTHER:
-            if any(row[key] is not None for row in rows):
-                columns.append(column(title, kind, hint, 0, "low"))
-                for line, row in zip(cells, rows, strict=True):
-                    line.append(finite(row[key]))
-        tables.append(
-            {
-                "id": f"regret-{i}",
-                "title": "Final regret",
-                "caption": f"{len(results.runs(task))} runs of {results.horizon(task)} steps",
-                "task": i,
-                "columns": columns,
-                "rows": [{"agent": line[0], "cells": line} for line in cells],
-            }
-        )
-        tables.append(differences_table(results, summary, i, task))
-    return [table for table in tables if table["rows"]]
+@dataclass(frozen=True)
+class Column:
+    """The head of a column: its title, what it means, and whether it holds numbers."""
+
+    title: str
+    hint: str = ""
+    numeric: bool = True
 
 
-def shared_decimals(values: list[float]) -> int:
-    """Return how many decimals show a column: three digits of the smallest, few of the largest."""
-    sizes = [abs(value) for value in values if value]
-    return min(decimals_for(min(sizes)), decimals_for(max(sizes)) + 1) if sizes else 0
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a place of a table.
+
+    Attributes:
+        text: What is shown.
+        value: What the column is sorted by; None where there is nothing.
+        spread: The interval, shown after the text.
+        agent: The number of the agent that it names.
+        best: Whether it is the best of its column.
+    """
+
+    text: str
+    value: float | str | None = None
+    spread: str = ""
+    agent: int | None = None
+    best: bool = False
 
 
-def differences_table(results: Results, summary: Summary, i: int, task: str) -> Table:
+@dataclass(frozen=True)
+class Line:
+    """A row, of the agent with this number."""
+
+    agent: int
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        title: Its title.
+        caption: What it is about.
+        columns: The heads of its columns.
+        lines: Its rows.
+        task: The number of its task; None where it is of no single one.
+    """
+
+    title: str
+    caption: str
+    columns: list[Column]
+    lines: list[Line] = field(default_factory=list)
+    task: int | None = None
+
+
+def write_tables(summary: Summary, folder: Path) -> None:
+    """Write summary.csv, comparisons.csv, aggregate.csv and runs.csv."""
+    write_csv(folder / "summary.csv", [flat(row) for row in summary.rows.values()])
+    pairs = [
+        {"task": task} | difference._asdict()
+        for task, found in summary.differences.items()
+        for difference in found
+    ]
+    write_csv(folder / "comparisons.csv", pairs, ("task", *Difference._fields))
+    shares = [flat(row) for row in summary.aggregate]
+    write_csv(folder / "aggregate.csv", shares, list(*shares[:1]) or ["agent"])
+    columns = list(dict.fromkeys(itertools.chain.from_iterable(summary.runs)))
+    write_csv(folder / "runs.csv", summary.runs, columns)
+
+
+def page_tables(summary: Summary) -> list[Table]:
+    """Return the tables of the page, those of each task first; none is empty."""
+    found = []
+    for i, task in enumerate(summary.tasks):
+        found += [regret_table(summary, i, task), differences_table(summary, i, task.name)]
+    found += [across_table(summary), *growth_tables(summary), cost_table(summary)]
+    return [table for table in found if table.lines]
+
+
+def regret_table(summary: Summary, i: int, task: Task) -> Table:
+    """Return the final regrets in a task."""
+    rows = [summary.rows[task.name, label] for label in summary.labels]
+    columns = [
+        Column("Mean", "of the final regret, with its 95 % interval"),
+        Column("Median", "of the final regret, with its 95 % interval"),
+    ]
+    digits = shared_decimals([row.mean.value for row in rows])
+    cells = [
+        [ranged(row.mean, digits) for row in rows],
+        [ranged(row.median, digits) for row in rows],
+    ]
+    if any(row.share_of_random is not None for row in rows):
+        columns.append(Column("Of random play's", "mean regret over random play's"))
+        cells.append([percent(row) for row in rows])
+    if any(row.adaptation is not None for row in rows):
+        hint = "median steps after a change; a dash where it fails"
+        columns.append(Column("Adaptation", hint))
+        cells.append([plain(row.adaptation, 0) for row in rows])
+    caption = f"{task.runs} runs of {task.horizon} steps"
+    cells = [marked(summary, summary.labels, column) for column in cells]
+    return by_agent(summary, "Final regret", caption, columns, cells, task=i)
+
+
+def by_agent(
+    summary: Summary,
+    title: str,
+    caption: str,
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[Cell]],
+    *,
+    labels: Sequence[str] | None = None,
+    task: int | None = None,
+) -> Table:
+    """Return a table with a row for each agent, or each of `labels`, from its columns' cells."""
+    lines = []
+    for k, label in enumerate(summary.labels if labels is None else labels):
+        named = agent_cell(summary, label)
+        assert named.agent is not None
+        lines.append(Line(named.agent, [named, *(column[k] for column in cells)]))
+    return Table(title, caption, [Column("Agent", numeric=False), *columns], lines, task)
+
+
+def marked(summary: Summary, labels: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of a column, the lowest among competitors marked as the best."""
+    competes = [label in summary.competitors for label in labels]
+    known = [
+        cell.value
+        for cell, rival in zip(cells, competes, strict=True)
+        if rival and isinstance(cell.value, float)
+    ]
+    lowest = min(known, default=None)
+    return [
+        Cell(cell.text, cell.value, cell.spread, best=True)
+        if rival and lowest is not None and cell.value == lowest
+        else cell
+        for cell, rival in zip(cells, competes, strict=True)
+    ]
+
+
+def differences_table(summary: Summary, i: int, task: str) -> Table:
     """Return the paired differences of a task: of all pairs, or of the best with every other."""
-    pairs = summary.differences[task]
-    labels = competitors(results)
-    caption, minus = "all pairs, run by run; intervals hold together", [column("Minus", "agent")]
-    if len(labels) > MOST_PAIRED:
-        best = summary.best(task, labels)
+    pairs, best = summary.differences[task], summary.best(task)
+    caption, minus = "all pairs, run by run; intervals hold together", True
+    if len(summary.competitors) > MOST_PAIRED and best is not None:
         pairs = [pair for pair in pairs if best in (pair.first, pair.second)]
         pairs = [pair if pair.second == best else pair.turned() for pair in pairs]
-        caption, minus = f"each agent minus {best}, run by run; intervals hold together", []
-    place = {label: j for j, label in enumerate(results.agents)}
-    rows: list[list[Any]] = []
-    for pair in pairs:
-        others = [place[pair.second]] * len(minus)
-        difference = [pair.difference, finite(pair.low), finite(pair.high)]
-        rows.append([place[pair.first], *others, difference, verdict(pair)])
+        caption, minus = f"each agent minus {best}, run by run; intervals hold together", False
     digits = shared_decimals([pair.difference for pair in pairs])
-    difference_column = column("Difference", "interval", "of the mean regrets", digits)
-    columns = [column("Agent", "agent"), *minus, difference_column, column("Regret is", "text")]
-    return {
-        "id": f"differences-{i}",
-        "title": "Paired differences",
-        "caption": caption,
-        "task": i,
-        "columns": columns,
-        "rows": [{"agent": row[0], "cells": row} for row in rows],
-    }
+    lines = []
+    for pair in pairs:
+        first, second = (agent_cell(summary, label) for label in (pair.first, pair.second))
+        difference = ranged(Interval(pair.difference, pair.low, pair.high), digits)
+        said = verdict(pair)
+        cells = [first, *[second] * minus, difference, Cell(said, said)]
+        lines.append(Line(first.agent or 0, cells))
+    columns = [
+        Column("Agent", numeric=False),
+        *[Column("Minus", numeric=False)] * minus,
+        Column("Difference", "of the mean regrets, with its interval"),
+        Column("Regret is", numeric=False),
+    ]
+    return Table("Paired differences", caption, columns, lines, i)
 
 
 def verdict(pair: Difference) -> str:
@@ -97,75 +189,77 @@ def verdict(pair: Difference) -> str:
     return "clearly lower" if pair.better == pair.first else "clearly higher"
 
 
-def shared_tables(results: Results, summary: Summary) -> list[Table]:
-    """Return the table across tasks and that of what the agents cost."""
+def across_table(summary: Summary) -> Table:
+    """Return how the agents do across tasks."""
+    rows, labels = summary.aggregate, [row.agent for row in summary.aggregate]
+    better = f"probability that a run is better than one of {summary.leader}, in the same task"
     columns = [
-        column("Agent", "agent"),
-        column("Interquartile mean", "interval", "of the shares", 3, "low"),
-        column("Mean", "number", "of the shares", 3, "low"),
+        Column("Interquartile mean", "of the shares, with its 95 % interval"),
+        Column("Mean", "of the shares"),
+        Column(f"Beats {summary.leader}", better),
     ]
-    rows: list[list[Any]] = [
-        [j, cell(row, "iqm"), row["mean_share"]] for j, row in enumerate(summary.aggregate)
+    cells = [
+        marked(summary, labels, [ranged(row.iqm, 3) for row in rows]),
+        marked(summary, labels, [plain(row.mean_share, 3) for row in rows]),
+        [ranged(row.beats_leader, 2) for row in rows],
     ]
-    if summary.leader is not None:
-        hint = f"probability that a run is better than one of {summary.leader}, in the same task"
-        columns.append(column(f"Beats {summary.leader}", "interval", hint, 2))
-        for line, row in zip(rows, summary.aggregate, strict=True):
-            line.append(cell(row, "beats_leader"))
-    across = {
-        "id": "across",
-        "title": "Across tasks",
-        "caption": "shares of random play's regret, or of the competitors' mean without it",
-        "task": None,
-        "columns": columns,
-        "rows": [{"agent": row[0], "cells": row} for row in rows],
-    }
-    return [table for table in (across, cost_table(results)) if table["rows"]]
+    caption = "shares of random play's regret, or of the competitors' mean without it"
+    return by_agent(summary, "Across tasks", caption, columns, cells, labels=labels)
 
 
-def cost_table(results: Results) -> Table:
-    """Return the table of times and memory, from timings.csv."""
-    spent: dict[str, list[float]] = {}
-    peaks: dict[str, float] = {}
-    for row in timings(results):
-        label = row["agent"]
-        spent.setdefault(label, []).append(float(row["seconds"]) / int(row["runs"]))
-        peaks[label] = max(peaks.get(label, 0.0), float(row["peak_memory_mib"]))
-    lines = [
-        [j, 1000 * median(spent[label]), peaks[label]]
-        for j, label in enumerate(results.agents)
-        if label in spent
+def growth_tables(summary: Summary) -> list[Table]:
+    """Return the slopes with which regrets grow with numbers of the tasks."""
+    columns = [Column("Slope", "of the logarithms, by least squares, with its 95 % interval")]
+    found = []
+    for growth in summary.growth:
+        lines = [line for line in growth.lines if line.slope is not None]
+        cells, labels = [[ranged(line.slope, 2) for line in lines]], [line.agent for line in lines]
+        found.append(by_agent(summary, "Growth", growth.title, columns, cells, labels=labels))
+    return found
+
+
+def cost_table(summary: Summary) -> Table:
+    """Return what the agents cost."""
+    costs, labels = summary.costs, [cost.agent for cost in summary.costs]
+    columns = [
+        Column("Milliseconds per run", "in a batch, environment and all"),
+        Column("Peak memory, MiB", "of the worker process up to then"),
     ]
-    return {
-        "id": "cost",
-        "title": "Cost",
-        "caption": "median over the units of work; memory of the process that played them",
-        "task": None,
-        "columns": [
-            column("Agent", "agent"),
-            column("Milliseconds per run", "number", "in a batch, environment and all", 2, "low"),
-            column("Peak memory, MiB", "number", "of the worker process up to then", 0),
-        ],
-        "rows": [{"agent": line[0], "cells": line} for line in lines],
-    }
+    cells = [
+        marked(summary, labels, [plain(cost.milliseconds, 2) for cost in costs]),
+        [plain(cost.peak_memory, 0) for cost in costs],
+    ]
+    caption = "median over the units of work; memory of the process that played them"
+    return by_agent(summary, "Cost", caption, columns, cells, labels=labels)
 
 
-def timings(results: Results) -> list[dict[str, str]]:
-    """Return the rows of timings.csv; a line that a kill has cut short is left out."""
-    path = results.folder.path / "timings.csv"
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        return [row for row in csv.DictReader(file) if row.get("worker")]
+def shared_decimals(values: list[float]) -> int:
+    """Return how many decimals show a column: three digits of the smallest, few of the largest."""
+    sizes = [abs(value) for value in values if value]
+    return min(decimals_for(min(sizes)), decimals_for(max(sizes)) + 1) if sizes else 0
 
 
-def cell(row: dict[str, Any], name: str) -> list[float | None]:
-    """Return a value with its interval, for the page."""
-    return [finite(row[key]) for key in (name, f"{name}_low", f"{name}_high")]
+def agent_cell(summary: Summary, label: str) -> Cell:
+    """Return the name of an agent."""
+    return Cell(label, label, agent=summary.labels.index(label))
 
 
-def column(
-    title: str, kind: str, hint: str = "", digits: int = 0, best: str | None = None
-) -> Table:
-    """Return the head of a table's column."""
-    return {"title": title, "kind": kind, "hint": hint, "digits": digits, "best": best}
+def plain(value: float | None, digits: int) -> Cell:
+    """Return a number, or a dash where there is none."""
+    known = finite(value)
+    return Cell(DASH) if known is None else Cell(for_page(known, digits), float(known))
+
+
+def ranged(value: Interval | None, digits: int) -> Cell:
+    """Return a number with its interval."""
+    cell = plain(None if value is None else value.value, digits)
+    if value is None or None in (finite(value.low), finite(value.high)):
+        return cell
+    spread = f"({for_page(value.low, digits)} to {for_page(value.high, digits)})"
+    return Cell(cell.text, cell.value, spread)
+
+
+def percent(row: Row) -> Cell:
+    """Return the share of random play's regret."""
+    share = row.share_of_random
+    return Cell(DASH) if share is None else Cell(f"{for_page(100 * share, 0)}\u202f%", share)

@@ -6,35 +6,27 @@ white until its contrast suffices for a line.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any
 
-__all__ = ["agent_rules", "contrast", "readable"]
+__all__ = ["PAPER_DARK", "PAPER_LIGHT", "agent_rules", "contrast", "readable"]
 
 Colour = tuple[float, float, float]
 
 PAPER_LIGHT = "#fdfdfc"
 PAPER_DARK = "#14171a"
-PLAIN = "#777777"
 # Yellow on white may stay lighter than a text: a line is wide, and darker it would turn olive.
 LEAST_LIGHT = 2.2
 LEAST_DARK = 4.0
 
 
-def agent_rules(agents: Sequence[dict[str, Any]]) -> str:
-    """Return style rules: `.a0 {color: ...}` and so on, for light and for dark paper."""
-    pairs = []
-    for agent in agents:
-        colour = str(agent.get("colour", ""))
-        if not re.fullmatch(r"#[0-9a-fA-F]{6}", colour):
-            colour = PLAIN
-        pairs.append(
-            (readable(colour, PAPER_LIGHT, LEAST_LIGHT), readable(colour, PAPER_DARK, LEAST_DARK))
-        )
-    plain = "\n".join(f".a{k}{{color:{light}}}" for k, (light, _) in enumerate(pairs))
-    both = "\n".join(f".a{k}{{color:light-dark({x},{y})}}" for k, (x, y) in enumerate(pairs))
-    return f"\n{plain}\n@supports (color: light-dark(#000, #fff)) {{\n{both}\n}}\n"
+def agent_rules(colours: Sequence[str]) -> str:
+    """Return style rules, `.a0 {color: ...}` and so on, for light and for dark paper."""
+    rules = []
+    for k, colour in enumerate(colours):
+        light = readable(colour, PAPER_LIGHT, LEAST_LIGHT)
+        dark = readable(colour, PAPER_DARK, LEAST_DARK)
+        rules.append(f".a{k} {{ color: light-dark({light}, {dark}); }}")
+    return "\n".join(rules)
 
 
 def readable(colour: str, paper: str, least: float) -> str:

@@ -1,13 +1,11 @@
 """A unit's file: an ordinary .npz archive of arrays that shows what was done to it.
 
-Its archive comment holds the format and the SHA-256 of all bytes before it, so that numpy reads it
-as any other and damage is noticed. Anybody can reckon a checksum, though: nothing is taken from a
-file, and no memory for it, that is not of the very type and shape that is asked for.
+The archive's own checksums (CRC-32) show damage. Anybody can reckon a checksum, though: nothing is
+taken from a file, and no memory for it, that is not of the very type and shape that is asked for.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -21,13 +19,12 @@ from numpy.typing import NDArray
 
 from wgp_agents.benchmark.files import Damaged
 from wgp_agents.benchmark.layout import Arrays, Layout
-from wgp_agents.benchmark.manifest import FORMAT, LONGEST, cut, places, shortened
+from wgp_agents.benchmark.manifest import LONGEST, places, shortened
 from wgp_agents.zips import plainly_packed
+from wgp_gym.validation import cut
 
-__all__ = ["COMMENT", "pack", "room_for", "unpack"]
+__all__ = ["pack", "room_for", "unpack"]
 
-COMMENT = f"{FORMAT} sha256 "
-TAIL = len(COMMENT) + 64
 IDENTITY = "identity"  # the array that says what the unit is, in JSON
 MOST_HEADER = 256  # characters of an array's header: numpy writes 118 for these
 ROOM = 1 << 16  # bytes for headers, and for the identity of another unit
@@ -38,13 +35,7 @@ def pack(arrays: Arrays, identity: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     given: dict[str, Any] = {**arrays, IDENTITY: np.frombuffer(written(identity), np.uint8)}
     np.savez(buffer, allow_pickle=False, **given)
-    return sealed(buffer.getvalue()[:-2])  # less the length of its comment, which is 0
-
-
-def sealed(archive: bytes) -> bytes:
-    """Return an archive with the comment that guards it."""
-    comment = (COMMENT + hashlib.sha256(archive).hexdigest()).encode()
-    return archive + len(comment).to_bytes(2, "little") + comment
+    return buffer.getvalue()
 
 
 def written(identity: dict[str, Any]) -> bytes:
@@ -70,12 +61,6 @@ def unpack(data: bytes, layout: Layout, identity: dict[str, Any], names: Iterabl
     Raises:
         Damaged: If it is not the file of that unit, as `pack` writes it.
     """
-    archive, comment = data[: -TAIL - 2], data[-TAIL:].decode("latin-1")
-    length = data[-TAIL - 2 : -TAIL]
-    if not comment.startswith(COMMENT) or length != TAIL.to_bytes(2, "little"):
-        raise Damaged(f"is no whole file of the format {FORMAT!r}.")
-    if comment != COMMENT + hashlib.sha256(archive).hexdigest():
-        raise Damaged("is damaged: its checksum does not fit.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as stored:
             if not plainly_packed(stored):
@@ -88,7 +73,8 @@ def unpack(data: bytes, layout: Layout, identity: dict[str, Any], names: Iterabl
     except Damaged:
         raise
     except Exception as error:  # whatever a file makes zipfile, numpy and json raise
-        raise Damaged(f"is no archive of arrays ({type(error).__name__}).") from error
+        fault = cut(f"{type(error).__name__}: {error}", LONGEST)
+        raise Damaged(f"is damaged, or no archive of arrays ({fault}).") from error
 
 
 def check_identity(stored: zipfile.ZipFile, identity: dict[str, Any]) -> None:

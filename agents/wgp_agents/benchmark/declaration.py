@@ -1,4 +1,4 @@
-"""From a file or from flags to an experiment: grids are laid out, names and types are checked."""
+"""From a file or from flags to an experiment: grids are laid out, names of parameters checked."""
 
 from __future__ import annotations
 
@@ -6,29 +6,23 @@ import errno
 import itertools
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from wgp_agents.benchmark.accepted import environment_parameters
-from wgp_agents.benchmark.experiment import BATCH, AgentSpec, Experiment, TaskSpec
-from wgp_agents.benchmark.labels import check_line, check_paragraph, cut, filled
-from wgp_agents.benchmark.limits import (
-    LARGEST_FILE,
-    LONGEST_LABEL,
-    MOST_RUNS,
-    MOST_VARIANTS,
-)
+from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec
+from wgp_agents.benchmark.labels import filled
+from wgp_agents.benchmark.limits import LARGEST_FILE, LONGEST_LABEL, MOST_VARIANTS
 from wgp_agents.benchmark.values import all_different, check_values
 from wgp_agents.registry import AGENTS, agent_parameters
-from wgp_gym.registration import ENVIRONMENTS
-from wgp_gym.validation import check_choice, check_int, check_names, reject
+from wgp_gym.validation import check_choice, check_int, check_names, cut, reject
 
 __all__ = ["declare", "from_flags", "read_declaration", "shipped"]
 
-TOP = ("title", "description", "seeds", "root_seed", "horizon", "batch", "environment", "agent")
+PLAIN = ("title", "description", "seeds", "root_seed", "batch")  # of which the experiment is made
+TOP = (*PLAIN, "horizon", "environment", "agent")
 DEFAULT = "default"  # a value in a list that leaves a parameter alone
 # What needs quotes in TOML: not the e of 1e-3, no truth value, nothing that has them.
 WORD = re.compile(r"(?<![\w.+'\"-])(?!(?:true|false|inf|nan)\b)[A-Za-z_][\w.^/-]*")
@@ -150,42 +144,27 @@ def declare(values: Table) -> Experiment:
             `wgp_agents.benchmark.limits`. Ranges are checked when environments and
             agents are made: see `wgp_agents.benchmark.plan.check`.
     """
-    owner = "the experiment"
     check_values(values)
-    check_names(values, owner.capitalize(), TOP)
-    title = check_line("title", values.get("title", "experiment"), owner)
-    description = check_paragraph("description", values.get("description", ""), owner)
+    check_names(values, "The experiment", TOP)
     horizon = values.get("horizon")
     if horizon is not None:
-        check_int("horizon", horizon, owner, 1)
-    seeds = check_int("seeds", values.get("seeds", 100), owner, 1, MOST_RUNS)
-    batch = check_int("batch", values.get("batch", BATCH), owner, 1, MOST_RUNS)
-    tasks = laid_out(values, "environment", partial(lay_out, horizon=horizon))
-    agents = laid_out(values, "agent", line_up)
-    unique("environment", "name", [task.name for task in tasks])
-    unique("agent", "label", [agent.label for agent in agents])
-    experiment = Experiment(
-        title=title,
-        description=description,
-        seeds=seeds,
-        root_seed=check_int("root_seed", values.get("root_seed", 2022), owner, 0),
-        batch=batch,
-        tasks=tuple(tasks),
-        agents=tuple(agents),
+        check_int("horizon", horizon, "the experiment", 1)
+    return Experiment(
+        tasks=laid_out(values, "environment", partial(tasks_of, horizon=horizon)),
+        agents=laid_out(values, "agent", agents_of),
         source=values,
+        **{key: values[key] for key in PLAIN if key in values},
     )
-    experiment.check_size()
-    return experiment
 
 
-def laid_out(values: Table, key: str, lay: Callable[[Table], Iterator[Spec]]) -> list[Spec]:
+def laid_out(values: Table, key: str, lay: Callable[[Table], Iterator[Spec]]) -> tuple[Spec, ...]:
     """Return what all entries of one kind stand for.
 
     Raises:
         ValueError: If an entry is wrong, or they stand for too many: a grid is not laid out to its
             end before that is known.
     """
-    found = list(itertools.islice(made_of(values, key, lay), MOST_VARIANTS + 1))
+    found = tuple(itertools.islice(made_of(values, key, lay), MOST_VARIANTS + 1))
     if len(found) > MOST_VARIANTS:
         text = f"The grids of [[{key}]] have more than {MOST_VARIANTS} combinations"
         raise ValueError(f"{text}, which is the most that an experiment may have.")
@@ -194,35 +173,27 @@ def laid_out(values: Table, key: str, lay: Callable[[Table], Iterator[Spec]]) ->
 
 def made_of(values: Table, key: str, lay: Callable[[Table], Iterator[Spec]]) -> Iterator[Spec]:
     """Yield what the entries of one kind stand for; an error says which entry it is about."""
-    for number, entry in enumerate(entries(values, key), start=1):
+    entries = values.get(key, [])
+    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        reject(key, "the experiment", f"one or more tables [[{key}]]", entries)
+    for number, entry in enumerate(entries, start=1):
         try:
             yield from lay(entry)
         except ValueError as error:
             raise ValueError(f"[[{key}]] number {number}: {error}") from error
 
 
-def entries(values: Table, key: str) -> list[Table]:
-    """Return the entries of one kind, of which there must be one."""
-    found = values.get(key, [])
-    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
-        reject(key, "the experiment", f"one or more tables [[{key}]]", found)
-    return found
-
-
-def lay_out(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
+def tasks_of(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
     """Yield the tasks of one [[environment]]: all combinations of the values that are listed."""
     check_names(entry, "An [[environment]]", ("id", "name", "kwargs"))
-    known = [one.id for one in ENVIRONMENTS]
-    chosen = check_choice("id", entry.get("id"), "an [[environment]]", known)
-    base = entry.get("name", task_name(chosen))
-    check_line("name", base, "an [[environment]]")
-    kwargs = table(entry, "kwargs", "an [[environment]]")
-    check_names(kwargs, chosen, environment_parameters(chosen))
+    given: Table = {"name": "unnamed", "id": None} | entry
+    whole = TaskSpec(**given)  # which is checked as it is, before its grid is laid out
+    check_names(whole.kwargs, whole.id, environment_parameters(whole.id))
+    base = entry.get("name", task_name(whole.id))
     shared = {} if horizon is None else {"horizon": horizon}
-    for made, _, varied in combinations(kwargs):
+    for made, _, varied in combinations(whole.kwargs):
         name = " ".join([base, *(f"{key}={value}" for key, value in varied.items())])
-        check_line("name", name, "an [[environment]]")
-        yield TaskSpec(name, chosen, shared | made, base, varied)
+        yield TaskSpec(name, whole.id, shared | made, base, varied)
 
 
 def task_name(environment: str) -> str:
@@ -231,20 +202,17 @@ def task_name(environment: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", short).lower()
 
 
-def line_up(entry: Table) -> Iterator[AgentSpec]:
+def agents_of(entry: Table) -> Iterator[AgentSpec]:
     """Yield the agents of one [[agent]]: all combinations of the values that are listed."""
     check_names(entry, "An [[agent]]", ("name", "label", "parameters"))
-    name = check_choice("name", entry.get("name"), "an [[agent]]", AGENTS)
-    parameters = table(entry, "parameters", "an [[agent]]")
-    check_names(parameters, f"The agent {name!r}", agent_parameters(name))
-    label = entry.get("label")
-    if label is not None:
-        check_line("label", label, "an [[agent]]")
-    for made, chosen, varied in combinations(parameters):
+    given: Table = {"label": "unnamed", "name": None} | entry
+    whole = AgentSpec(**given)
+    check_names(whole.parameters, f"The agent {whole.name!r}", agent_parameters(whole.name))
+    for made, chosen, varied in combinations(whole.parameters):
         words = ", ".join(f"{key}={value}" for key, value in varied.items())
-        named = " ".join(filter(None, [AGENTS[name].title, words]))
-        shown = named if label is None else worded(label, chosen)
-        yield AgentSpec(check_line("label", shown, "an [[agent]]"), name, made, varied)
+        named = " ".join(filter(None, [AGENTS[whole.name].title, words]))
+        label = worded(whole.label, chosen) if "label" in entry else named
+        yield AgentSpec(label, whole.name, made, varied)
 
 
 def worded(label: str, chosen: Table) -> str:
@@ -259,14 +227,6 @@ def worded(label: str, chosen: Table) -> str:
         given = ", ".join(chosen) or "none"
         rule = f"a text, in which {{parameter}} stands for one that is given ({given})"
         reject("label", "an [[agent]]", rule, label)
-
-
-def table(entry: Table, key: str, owner: str) -> Table:
-    """Return a table inside an entry, empty where there is none."""
-    found = entry.get(key, {})
-    if not isinstance(found, dict):
-        reject(key, owner, "a table, as { key = value }", found)
-    return found
 
 
 def combinations(values: Table) -> Iterator[tuple[Table, Table, Table]]:
@@ -286,15 +246,3 @@ def combinations(values: Table) -> Iterator[tuple[Table, Table, Table]]:
         made = values | dict(zip(listed, chosen, strict=True))
         varied = {key: made[key] for key in listed if len(listed[key]) > 1}
         yield {key: value for key, value in made.items() if value != DEFAULT}, made, varied
-
-
-def unique(kind: str, key: str, names: list[str]) -> None:
-    """Check that no two entries are called the same.
-
-    Raises:
-        ValueError: If two are.
-    """
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        rule = f"different for every [[{kind}]]: give each a {key!r} of its own"
-        reject(key, f"an [[{kind}]]", rule, twice[0])

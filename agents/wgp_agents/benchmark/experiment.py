@@ -1,18 +1,23 @@
-"""A benchmark as data: which agents play which tasks, how often, and from which seed."""
+"""A benchmark as data: which agents play which tasks, how often, and from which seed.
+
+A spec is checked when it is made, from whatever it is made: a file, flags, a manifest or in Python.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 
-from wgp_agents.benchmark.labels import check_line
-from wgp_agents.benchmark.limits import MOST_RUNS, MOST_UNITS
+from wgp_agents.benchmark.labels import check_line, check_paragraph
+from wgp_agents.benchmark.limits import DEEPEST, MOST_RUNS, MOST_UNITS
+from wgp_agents.benchmark.values import check_values
 from wgp_agents.registry import AGENTS
 from wgp_gym.registration import ENVIRONMENTS
 from wgp_gym.validation import check_choice, check_int, reject
@@ -20,6 +25,7 @@ from wgp_gym.validation import check_choice, check_int, reject
 __all__ = ["AgentSpec", "Experiment", "TaskSpec", "Unit", "run_seeds"]
 
 BATCH = 100
+LARGEST_FIRST = 2**62  # with a drawn one, of 32 bits, a seed is a number of 64 bits
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class TaskSpec:
             it, so that they are played on the same draws.
         varied: Those of its kwargs for which the entry lists several values; "default" where a
             value is the environment's own.
+        first_seed: What is added to the seeds of its episodes, so that they are none that a
+            trained policy has seen.
     """
 
     name: str
@@ -41,6 +49,16 @@ class TaskSpec:
     kwargs: dict[str, Any] = field(default_factory=dict)
     seed_name: str = ""
     varied: dict[str, Any] = field(default_factory=dict)
+    first_seed: int = 0
+
+    def __post_init__(self) -> None:
+        owner = "an [[environment]]"
+        check_choice("id", self.id, owner, (one.id for one in ENVIRONMENTS))
+        check_line("name", self.name, owner)
+        check_paragraph("seed_name", self.seed_name, owner)
+        check_int("first_seed", self.first_seed, owner, 0, LARGEST_FIRST)
+        check_table("kwargs", self.kwargs, owner)
+        check_table("varied", self.varied, owner)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -64,6 +82,13 @@ class AgentSpec:
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
     varied: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        owner = "an [[agent]]"
+        check_choice("name", self.name, owner, AGENTS)
+        check_line("label", self.label, owner)
+        check_table("parameters", self.parameters, owner)
+        check_table("varied", self.varied, owner)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -95,7 +120,8 @@ class Unit:
     @property
     def identity(self) -> dict[str, Any]:
         """What the unit's numbers follow from, in plain JSON values."""
-        return {
+        first = {"first_seed": self.task.first_seed} if self.task.first_seed else {}
+        return first | {
             "environment": self.task.id,
             "kwargs": self.task.kwargs,
             "seed_name": self.task.seed_name,
@@ -106,7 +132,7 @@ class Unit:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """Every agent in every task, on the same episodes.
 
@@ -123,7 +149,7 @@ class Experiment:
         source: The declaration that it was made from.
     """
 
-    title: str
+    title: str = "experiment"
     tasks: tuple[TaskSpec, ...]
     agents: tuple[AgentSpec, ...]
     seeds: int = 100
@@ -132,6 +158,20 @@ class Experiment:
     cuts: tuple[int, ...] = ()
     description: str = ""
     source: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        owner = "the experiment"
+        check_line("title", self.title, owner)
+        check_paragraph("description", self.description, owner)
+        check_int("seeds", self.seeds, owner, 1, MOST_RUNS)
+        check_int("batch", self.batch, owner, 1, MOST_RUNS)
+        check_int("root_seed", self.root_seed, owner, 0)
+        for end in self.cuts:
+            check_int("cuts", end, owner, 1, self.seeds)
+        check_table("source", self.source, owner)
+        check_different("environment", "name", [task.name for task in self.tasks])
+        check_different("agent", "label", [agent.label for agent in self.agents])
+        self._check_size()
 
     def units(self) -> list[Unit]:
         """Return all work, task by task and agent by agent."""
@@ -148,60 +188,30 @@ class Experiment:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it in plain JSON values."""
-        return asdict(self)
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        for task in plain["tasks"]:
+            if not task["first_seed"]:  # which the first folders of this format do not have
+                del task["first_seed"]
+        return plain
 
     @staticmethod
     def from_dict(values: Any) -> Experiment:
         """Return the experiment that `as_dict` has written down.
 
         Raises:
-            ValueError: If it is none, knows an environment or agent that there is not, or is
-                larger than a folder takes.
+            ValueError: If a value is wrong.
+            TypeError, KeyError, AttributeError: If it is no table of these values.
         """
-        owner = "the experiment"
-        content = fitting(Experiment, values, owner)
-        lists = {"tasks": TaskSpec, "agents": AgentSpec}
-        for key, made in lists.items():
-            content[key] = tuple(made(**fitting(made, one, made.__name__)) for one in content[key])
-        for name, low, most in (
-            ("seeds", 1, MOST_RUNS),
-            ("root_seed", 0, None),
-            ("batch", 1, MOST_RUNS),
-        ):
-            check_int(name, content[name], owner, low, most)
-        for end in content["cuts"]:
-            check_int("cuts", end, owner, 1, content["seeds"])
-        experiment = Experiment(**content | {"cuts": tuple(content["cuts"])})
-        experiment.check_names()
-        experiment.check_size()
-        return experiment
+        check_values(values, DEEPEST + 1)  # its source is as deep as a declaration
+        parts = {
+            "tasks": tuple(TaskSpec(**one) for one in values["tasks"]),
+            "agents": tuple(AgentSpec(**one) for one in values["agents"]),
+            "cuts": tuple(values["cuts"]),
+        }
+        return Experiment(**values | parts)
 
-    def check_names(self) -> None:
-        """Check that there are its environments and agents, and none is called as another.
-
-        Raises:
-            ValueError: If one is not there, or two share a name.
-        """
-        known = [one.id for one in ENVIRONMENTS]
-        for task in self.tasks:
-            check_choice("id", task.id, "the experiment", known)
-        for agent in self.agents:
-            check_choice("name", agent.name, "the experiment", AGENTS)
-        for key, names in (
-            ("name", [task.name for task in self.tasks]),
-            ("label", [agent.label for agent in self.agents]),
-        ):
-            for name in names:
-                check_line(key, name, "the experiment")
-            if not names or len(set(names)) < len(names):
-                reject(key, "the experiment", "different for each, of which there is one", names)
-
-    def check_size(self) -> None:
-        """Check that a folder takes so many units.
-
-        Raises:
-            ValueError: If it does not.
-        """
+    def _check_size(self) -> None:
+        """Check that a folder takes so many units."""
         each = -(-self.seeds // self.batch) + len(self.cuts)
         units = len(self.tasks) * len(self.agents) * each
         if units > MOST_UNITS:
@@ -234,26 +244,25 @@ def run_seeds(root_seed: int, name: str, run: int) -> tuple[int, int]:
     return int(state[0]), int(state[1])
 
 
-def fitting(made: type[Any], values: Any, owner: str) -> dict[str, Any]:
-    """Return the values of a class's fields, each of the kind that its annotation says.
+def check_table(key: str, value: object, owner: str) -> None:
+    """Check that a value is a table.
 
     Raises:
-        ValueError: If one is missing, too many or of another kind.
+        ValueError: If it is none.
     """
-    kinds = {name: kinds_of(hint) for name, hint in get_type_hints(made).items()}
-    if not isinstance(values, dict) or set(values) != set(kinds):
-        given = sorted(values) if isinstance(values, dict) else values
-        reject("manifest", owner, f"a table of {', '.join(kinds)}", given)
-    for name, value in values.items():
-        if not isinstance(value, kinds[name]):
-            told = " or ".join(kind.__name__ for kind in kinds[name])
-            reject(name, owner, f"of the type {told}", value)
-    return dict(values)
+    if not isinstance(value, dict):
+        reject(key, owner, "a table, as { key = value }", value)
 
 
-def kinds_of(hint: Any) -> tuple[type, ...]:
-    """Return the types that values of an annotation have in JSON."""
-    if isinstance(hint, UnionType):
-        return tuple(kind for one in get_args(hint) for kind in kinds_of(one))
-    kind = get_origin(hint) or hint
-    return (list if kind is tuple else kind,)
+def check_different(kind: str, key: str, names: list[str]) -> None:
+    """Check that there are entries of a kind, and that no two are called the same.
+
+    Raises:
+        ValueError: If there are none, or two are.
+    """
+    if not names:
+        reject(kind, "the experiment", f"one or more tables [[{kind}]]", names)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        rule = f"different for every [[{kind}]]: give each a {key!r} of its own"
+        reject(key, f"an [[{kind}]]", rule, twice[0])

@@ -8,21 +8,17 @@ import json
 import os
 import platform
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from wgp_gym.kernels import Array
-
 __all__ = [
     "Damaged",
     "check_ordinary",
+    "other_versions",
     "read_whole",
     "versions",
-    "write_arrays",
     "write_csv",
     "write_json",
     "write_manifest",
@@ -51,6 +47,11 @@ def versions(others: Sequence[str] = ()) -> dict[str, str]:
     return named | {"python": platform.python_version()}
 
 
+def other_versions(was: Mapping[str, str], others: Sequence[str] = ()) -> list[str]:
+    """Return the packages whose versions are others than those of earlier results."""
+    return [name for name, now in versions(others).items() if was.get(name) != now]
+
+
 def write_manifest(path: Path, content: dict[str, Any], others: Sequence[str] = ()) -> None:
     """Write what is to be said of results, and the versions."""
     write_json(path, content | {"versions": versions(others)})
@@ -68,14 +69,6 @@ def write_csv(path: Path, rows: list[dict[str, Any]], columns: Sequence[str] | N
     writer.writeheader()
     writer.writerows(rows)
     write_whole(path, text.getvalue().encode())
-
-
-def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
-    """Write arrays by name, in single precision."""
-    buffer = io.BytesIO()
-    single: dict[str, Any] = {name: array.astype(np.float32) for name, array in arrays.items()}
-    np.savez_compressed(buffer, allow_pickle=False, **single)
-    write_whole(path, buffer.getvalue())
 
 
 def write_whole(path: Path, data: bytes) -> None:

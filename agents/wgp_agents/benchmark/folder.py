@@ -10,36 +10,31 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import tomli_w
-from filelock import FileLock, Timeout
 
 from wgp_agents.benchmark.archive import pack, room_for, unpack
 from wgp_agents.benchmark.experiment import Experiment, TaskSpec, Unit
-from wgp_agents.benchmark.files import (
-    Damaged,
-    check_ordinary,
-    read_whole,
-    write_json,
-    write_whole,
-)
+from wgp_agents.benchmark.files import Damaged, read_whole, write_json, write_whole
 from wgp_agents.benchmark.inputs import names_of
 from wgp_agents.benchmark.layout import EVERYTHING, Arrays, Size
 from wgp_agents.benchmark.manifest import (
     FORMAT,
+    Manifest,
     describe,
     differences,
     read_manifest,
     unmoved,
 )
+from wgp_agents.benchmark.output import LOCK, check_no_link, held, locked, refuse_to_mix
 
 __all__ = ["FORMAT", "LOG", "REPORT_LOCK", "TIMINGS", "Damaged", "ResultsFolder"]
 
 UNITS = "units/*/*/*.npz"
-MOST_CHANGES = 3  # that a message names
-MANIFEST, LOCK, REPORT_LOCK = "manifest.json", ".lock", ".report.lock"
+MANIFEST, REPORT_LOCK = "manifest.json", ".report.lock"
 DECLARATION, LOG, TIMINGS = "experiment.toml", "log.txt", "timings.csv"
 FILES = (MANIFEST, LOCK, REPORT_LOCK, DECLARATION, LOG, TIMINGS)
 FOLDERS = ("units", "figures")
@@ -51,14 +46,13 @@ class ResultsFolder:
     Attributes:
         path: The folder.
         experiment: What is played.
-        manifest: What the folder says of itself: format, experiment, digests of the files that
-            parameters name, sizes of the tasks, versions.
+        manifest: What the folder says of itself.
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
-        self.experiment = Experiment.from_dict(manifest["experiment"])
+        self.experiment = manifest.experiment
 
     @classmethod
     @contextmanager
@@ -76,17 +70,9 @@ class ResultsFolder:
             ValueError: If it holds anything else, or another process holds it.
             OSError: If it cannot be made.
         """
-        begun = {
-            LOCK,
-            REPORT_LOCK,
-            f"{MANIFEST}.part",
-        }  # what a kill or a full disk leaves at the very start
-        others = {one.name for one in path.iterdir()} - begun if path.exists() else set()
-        if others and MANIFEST not in others:
-            remedy = "Choose an empty folder, or one that `wgp-gym run` has begun"
-            raise ValueError(f"{path} holds other files, as {min(others)}. {remedy}.")
-        path.mkdir(parents=True, exist_ok=True)
-        with cls.locked(path):
+        check_links(path)
+        begun = REPORT_LOCK, f"{MANIFEST}.part"
+        with held(path, MANIFEST, begun, "wgp-gym run"):
             yield cls._claimed(path, experiment, extend)
 
     @staticmethod
@@ -103,12 +89,8 @@ class ResultsFolder:
             ValueError: If another process does, or there are links in the folder.
         """
         check_links(path)
-        try:
-            with FileLock(path / name, timeout=0):
-                yield
-        except Timeout:
-            rule = "Wait for it, or choose another folder"
-            raise ValueError(f"Another process is writing to {path}. {rule}.") from None
+        with locked(path / name):
+            yield
 
     @classmethod
     def _claimed(cls, path: Path, experiment: Experiment, extend: bool) -> Self:
@@ -116,28 +98,30 @@ class ResultsFolder:
         if (path / MANIFEST).exists():
             there = cls.open(path)
             if any(path.glob(UNITS)):  # what has no unit yet is as good as empty
-                there._admit(experiment, found, extend)
-        write_json(path / MANIFEST, found)
+                found = there._admitted(found, extend)
+        write_json(path / MANIFEST, found.as_dict())
         write_whole(path / DECLARATION, tomli_w.dumps(experiment.source).encode())
         return cls(path, found)
 
-    def _admit(self, experiment: Experiment, found: dict[str, Any], extend: bool) -> None:
-        """Check that an experiment may go on here, and complete its manifest `found`."""
+    def _admitted(self, found: Manifest, extend: bool) -> Manifest:
+        """Return the manifest of an experiment that goes on here.
+
+        Raises:
+            ValueError: If it may not.
+        """
         changes = differences(self.manifest, found)
-        extends = experiment.extends(self.experiment) and unmoved(self.manifest, found)
+        extends = found.experiment.extends(self.experiment) and unmoved(self.manifest, found)
         cuts = self.experiment.cuts
         if not changes:
-            found["versions"] = self.manifest["versions"]
+            found = replace(found, versions=self.manifest.versions)
         elif extend and extends:
             cuts += (self.experiment.seeds,)
         else:
             more = "or add --extend to keep its runs and play what is new"
             remedy = more if extends else "(--extend only adds seeds, agents and environments)"
-            raise ValueError(
-                f"{self.path} holds results of another experiment: "
-                f"{'; '.join(changes[:MOST_CHANGES])}. Choose another folder {remedy}."
-            )
-        found["experiment"]["cuts"] = list(dict.fromkeys(cuts))
+            refuse_to_mix(self.path, "experiment", changes, remedy)
+        cuts = tuple(dict.fromkeys(cuts))
+        return replace(found, experiment=replace(found.experiment, cuts=cuts))
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -155,7 +139,7 @@ class ResultsFolder:
 
     def file(self, unit: Unit) -> Path:
         """Return where a unit's results stand."""
-        what = digest(unit.identity, "environment", "kwargs", "seed_name")
+        what = digest(unit.identity, "environment", "kwargs", "seed_name", "first_seed")
         task = f"{slug(unit.task.seed_name)}-{what}"
         agent = f"{slug(unit.agent.name)}-{digest(unit.identity, 'agent', 'parameters')}"
         return self.path / "units" / task / agent / f"{unit.runs.start:07d}.npz"
@@ -163,11 +147,11 @@ class ResultsFolder:
     def identity(self, unit: Unit) -> dict[str, Any]:
         """Return what a unit's numbers follow from: what it says itself, and the files it reads."""
         names = names_of(unit.task, unit.agent)
-        return unit.identity | {"files": {name: self.manifest["files"][name] for name in names}}
+        return unit.identity | {"files": {name: self.manifest.files[name] for name in names}}
 
     def size(self, task: TaskSpec) -> Size:
         """Return what the shapes of a task's arrays follow from."""
-        return Size(**self.manifest["sizes"][task.name])
+        return self.manifest.sizes[task.name]
 
     def write(self, unit: Unit, arrays: Arrays) -> None:
         """Write a unit, whole or not at all.
@@ -211,9 +195,9 @@ class ResultsFolder:
         """
         agent, task, units, *_ = path.parents
         for folder in (units, task, agent):
-            in_folder(folder, folder=True)
+            check_no_link(folder, folder=True)
         if path.is_dir() and not path.is_symlink():
-            in_folder(path, folder=False)
+            check_no_link(path, folder=False)
 
 
 def check_links(path: Path) -> None:
@@ -223,21 +207,7 @@ def check_links(path: Path) -> None:
         ValueError: If it is, or if a file is none.
     """
     for name in (*FILES, *FOLDERS):
-        in_folder(path / name, folder=name in FOLDERS)
-
-
-def in_folder(path: Path, *, folder: bool) -> None:
-    """Check that what stands at a path within the results, if anything does, is no link.
-
-    Raises:
-        ValueError: If it is, or a file where a folder should be, or a folder for a file.
-    """
-    try:
-        check_ordinary(path, folder=folder)
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except Damaged as error:
-        raise ValueError(f"{path} {error} Remove it.") from None
+        check_no_link(path / name, folder=name in FOLDERS)
 
 
 def slug(text: str) -> str:
@@ -247,5 +217,5 @@ def slug(text: str) -> str:
 
 def digest(identity: dict[str, Any], *keys: str) -> str:
     """Return eight digits that tell the parts of an identity from others."""
-    part = json.dumps([identity[key] for key in keys], sort_keys=True)
+    part = json.dumps([identity[key] for key in keys if key in identity], sort_keys=True)
     return hashlib.sha256(part.encode()).hexdigest()[:8]

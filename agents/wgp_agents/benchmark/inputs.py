@@ -11,7 +11,7 @@ from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
 from wgp_agents.registry import AGENTS
 from wgp_gym.datasets import DATASETS, locate
 
-__all__ = ["check_files", "files_of", "names_of"]
+__all__ = ["check_files", "digest", "files_of", "names_of"]
 
 TABLES = ("prices", "table")  # the parameters of environments that name a data set or a file
 

@@ -11,9 +11,8 @@ from typing import Any
 from wgp_agents.benchmark.limits import LONGEST_LABEL
 from wgp_gym.validation import reject
 
-__all__ = ["check_line", "check_paragraph", "cut", "filled"]
+__all__ = ["check_line", "check_paragraph", "filled"]
 
-LONGEST_QUOTE = 300  # of what a message quotes
 NOT_IN_LINES = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of surrogate pairs, breaks of lines
 BYTE_ORDER_MARK = "\ufeff"
 # A format of Python's, of at most 99 places: "5", ".3f", ">10", "+.2e".
@@ -71,8 +70,3 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
         except (TypeError, OverflowError) as error:
             raise ValueError(str(error)) from error
     return "".join(parts)
-
-
-def cut(text: str, longest: int = LONGEST_QUOTE) -> str:
-    """Return a text, shortened for a message."""
-    return text if len(text) <= longest else f"{text[:longest]}..."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from wgp_agents.benchmark.experiment import Unit, run_seeds
 from wgp_agents.benchmark.files import Damaged
 from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import check_int
 
 __all__ = [
     "ACTIONS",
@@ -33,10 +35,12 @@ ACTIONS = ("action", "optimal_action")
 PER_RUN = (*SEEDS, *AMOUNTS)
 PER_STEP = ("regret", "action", "optimal_action", "changed")
 EVERYTHING = (*PER_RUN, *PER_STEP)
+MOST_STEPS = 2**32  # and arms, and dimensions
 ROUNDING = 1e-5  # of a sum of numbers in single precision
 
 
-class Size(NamedTuple):
+@dataclass(frozen=True)
+class Size:
     """What the shapes of a task's results follow from.
 
     Attributes:
@@ -48,6 +52,10 @@ class Size(NamedTuple):
     horizon: int
     arms: int
     dim: int
+
+    def __post_init__(self) -> None:
+        for name, low in (("horizon", 1), ("arms", 1), ("dim", 0)):
+            check_int(name, getattr(self, name), "a task's size", low, MOST_STEPS)
 
     @classmethod
     def of(cls, problem: BanditProblem) -> Size:
@@ -108,7 +116,7 @@ class Size(NamedTuple):
 def seeds_of(unit: Unit) -> tuple[list[int], list[int]]:
     """Return the seeds of the environment and of the agent, run by run."""
     pairs = seed_pairs(unit.root_seed, unit.task.seed_name, unit.runs)
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return [unit.task.first_seed + pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 @functools.lru_cache(1000)  # the agents of a task share them, and a report reads them often

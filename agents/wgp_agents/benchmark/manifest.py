@@ -1,10 +1,11 @@
-"""What a folder of results says of itself; how it is checked, and how two of them differ."""
+"""What a folder of results says of itself; how it is read, and how two of them differ."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from wgp_agents.benchmark.files import Damaged, read_whole, versions
 from wgp_agents.benchmark.inputs import files_of, names_of
 from wgp_agents.benchmark.layout import Size
 from wgp_agents.benchmark.rollout import make_vector
-from wgp_gym.validation import check_int
+from wgp_gym.validation import cut
 
 __all__ = [
     "FORMAT",
     "LONGEST",
-    "cut",
+    "Manifest",
     "describe",
     "differences",
     "places",
@@ -30,38 +31,69 @@ __all__ = [
 FORMAT = "wgp-gym results 2"
 WORDS = {"title", "description", "source", "cuts"}  # of an experiment, that move no number
 EXTENDED = "seeds is"  # what --extend is for
-KEYS = ("format", "experiment", "files", "sizes", "versions")
 MOST_BYTES = 1 << 26
-MOST_NESTED = 100
-MOST_STEPS = 2**32  # and arms, and dimensions
 LONGEST = 80  # characters of a value in a message
-LONGEST_FAULT = 400
 
 
-def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Return in what two manifests differ that matters; what can be extended comes last."""
-    # Sizes follow from the rest, unless one was edited.
-    found = list(differing(old, new)) or list(compared(old, new, "sizes"))
-    return sorted(found, key=lambda text: text.startswith(EXTENDED))
+@dataclass(frozen=True)
+class Manifest:
+    """All that the numbers in a folder follow from.
+
+    Attributes:
+        experiment: What is played.
+        files: The SHA-256 of each file that a parameter names, by that name.
+        sizes: What the shapes of results follow from, by the tasks' names.
+        versions: Of Python and the packages that played first.
+    """
+
+    experiment: Experiment
+    files: dict[str, str]
+    sizes: dict[str, Size]
+    versions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        names = names_of(*self.experiment.tasks, *self.experiment.agents)
+        check_texts("files", self.files, r"[0-9a-f]{64}", names)
+        check_texts("versions", self.versions, r"[^\r\n]+", self.versions)
+        if "wgp-gym" not in self.versions:
+            raise ValueError("its 'versions' must name that of wgp-gym")
+        if set(self.sizes) != {task.name for task in self.experiment.tasks}:
+            raise ValueError("its 'sizes' must be those of its tasks")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is written: plain JSON values."""
+        return {
+            "format": FORMAT,
+            "experiment": self.experiment.as_dict(),
+            "files": self.files,
+            "sizes": {name: asdict(size) for name, size in self.sizes.items()},
+            "versions": self.versions,
+        }
 
 
-def describe(experiment: Experiment) -> dict[str, Any]:
-    """Return the manifest of an experiment: all that its numbers follow from.
+def check_texts(key: str, table: dict[str, str], pattern: str, names: Collection[str]) -> None:
+    """Check a table of texts, and the names in it.
 
     Raises:
-        ValueError: If an environment cannot be made, or the experiment is larger than a folder
-            takes.
+        ValueError: If a text or a name is another.
+    """
+    if set(table) != set(names):
+        raise ValueError(f"its {key!r} must be those of {shortened(list(names))}")
+    for value in table.values():
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise ValueError(f"its {key!r} cannot have {shortened(value)}")
+
+
+def describe(experiment: Experiment) -> Manifest:
+    """Return the manifest of an experiment as it is played here and now.
+
+    Raises:
+        ValueError: If an environment cannot be made.
         OSError: If a file that a parameter names is not there.
     """
-    return checked(
-        {
-            "format": FORMAT,
-            "experiment": json.loads(json.dumps(experiment.as_dict())),
-            "files": files_of(*experiment.tasks, *experiment.agents),
-            "sizes": {task.name: size_of(task)._asdict() for task in experiment.tasks},
-            "versions": versions(),
-        }
-    )
+    files = files_of(*experiment.tasks, *experiment.agents)
+    sizes = {task.name: size_of(task) for task in experiment.tasks}
+    return Manifest(experiment, files, sizes, versions())
 
 
 def size_of(task: TaskSpec) -> Size:
@@ -69,7 +101,7 @@ def size_of(task: TaskSpec) -> Size:
     return Size.of(make_vector(task.id, 1, **task.kwargs).unwrapped.problem)
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> Manifest:
     """Return the manifest in a file.
 
     Raises:
@@ -77,75 +109,52 @@ def read_manifest(path: Path) -> dict[str, Any]:
         Damaged: If it is not one that `describe` has made.
     """
     try:
-        return checked(json.loads(read_whole(path, MOST_BYTES).decode()))
-    except RecursionError:
-        fault = "it is nested too deep"
+        return parsed(json.loads(read_whole(path, MOST_BYTES).decode()))
     except Damaged as error:
         raise Damaged(f"{path} {error}") from None
+    except RecursionError:
+        fault = "it is nested too deep"
+    except (TypeError, KeyError, AttributeError) as error:  # where a table or a list should be
+        fault = f"it does not hold what it must ({type(error).__name__}: {error})"
     except ValueError as error:
         fault = str(error)
-    raise Damaged(f"{path} is no manifest of `wgp-gym run`: {cut(fault, LONGEST_FAULT)}")
+    raise Damaged(f"{path} is no manifest of `wgp-gym run`: {cut(fault)}")
 
 
-def checked(found: Any) -> dict[str, Any]:
-    """Return a manifest that has all that it must have, and nothing else.
+def parsed(found: Any) -> Manifest:
+    """Return the manifest that was written as a JSON value.
 
     Raises:
         Damaged: If it is of another format.
-        ValueError: If it has not.
+        ValueError: If a value is wrong.
+        TypeError, KeyError, AttributeError: If there is something else in the place of a table.
     """
-    if not isinstance(found, dict) or nested(found, MOST_NESTED):
-        raise ValueError("it is no table, or nested too deep")
-    written = found.get("format")
+    written = found["format"]
     if isinstance(written, str) and written != FORMAT:
         raise Damaged(
             f"is of the format {shortened(written)}, not {FORMAT!r}: it belongs to another "
             "version of wgp-gym."
         )
-    if set(found) != set(KEYS) or written != FORMAT:
-        raise ValueError(f"it must hold {', '.join(KEYS)}")
+    sizes = {name: Size(**size) for name, size in found["sizes"].items()}
     experiment = Experiment.from_dict(found["experiment"])
-    texts(found, "versions", r"[^\r\n]+", None)
-    texts(found, "files", r"[0-9a-f]{64}", names_of(*experiment.tasks, *experiment.agents))
-    if "wgp-gym" not in found["versions"]:
-        raise ValueError("its 'versions' must name that of wgp-gym")
-    sizes = found["sizes"]
-    if not isinstance(sizes, dict) or set(sizes) != {task.name for task in experiment.tasks}:
-        raise ValueError("its 'sizes' must be those of its tasks")
-    for size in sizes.values():
-        if not isinstance(size, dict) or set(size) != set(Size._fields):
-            raise ValueError(f"each of its 'sizes' must hold {', '.join(Size._fields)}")
-        for (name, value), low in zip(Size(**size)._asdict().items(), (1, 1, 0), strict=True):
-            check_int(name, value, "its sizes", low, MOST_STEPS)
-    return found
+    manifest = Manifest(experiment, found["files"], sizes, found["versions"])
+    if manifest.as_dict() != found:
+        raise ValueError("it holds more, or less, than a run writes")
+    return manifest
 
 
-def texts(found: dict[str, Any], key: str, pattern: str, names: list[str] | None) -> None:
-    """Check a table of texts, and the names in it."""
-    table = found[key]
-    if not isinstance(table, dict) or (names is not None and sorted(table) != names):
-        which = "texts by name" if names is None else f"those of {shortened(names)}"
-        raise ValueError(f"its {key!r} must be {which}")
-    for value in table.values():
-        if not isinstance(value, str) or not re.fullmatch(pattern, value):
-            raise ValueError(f"its {key!r} cannot have {shortened(value)}")
+def differences(old: Manifest, new: Manifest) -> list[str]:
+    """Return in what two manifests differ that matters; what can be extended comes last."""
+    was, now = old.as_dict(), new.as_dict()
+    # Sizes follow from the rest, unless one was edited.
+    found = list(differing(was, now)) or list(compared(was, now, "sizes"))
+    return sorted(found, key=lambda text: text.startswith(EXTENDED))
 
 
-def nested(value: Any, most: int) -> bool:
-    """Tell whether tables and lists stand in each other more than so often."""
-    level = [value]
-    for _ in range(most):
-        inner = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [two for one in inner for two in one if isinstance(two, (dict, list))]
-        if not level:
-            return False
-    return True
-
-
-def unmoved(old: dict[str, Any], new: dict[str, Any]) -> bool:
+def unmoved(old: Manifest, new: Manifest) -> bool:
     """Tell whether the files and the release are the same that the runs before were played with."""
-    files = all(new["files"].get(name) == was for name, was in old["files"].items())
-    return files and new["versions"]["wgp-gym"] == old["versions"]["wgp-gym"]
+    files = all(new.files.get(name) == was for name, was in old.files.items())
+    return files and new.versions["wgp-gym"] == old.versions["wgp-gym"]
 
 
 def differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
@@ -180,8 +189,3 @@ def places(was: Any, now: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
 def shortened(value: Any) -> str:
     """Return a value for a message."""
     return cut(json.dumps(value), LONGEST)
-
-
-def cut(text: str, most: int) -> str:
-    """Return a text of at most so many characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,27 +1,26 @@
-"""Pieces of work on several processes, of one machine or of a cluster, with a progress bar."""
+"""Pieces of work on several processes, of one machine or of a cluster."""
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from multiprocessing import resource_tracker
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
-from threadpoolctl import threadpool_limits
-from tqdm import tqdm
+from joblib.parallel import BACKENDS, get_active_backend
 
 from wgp_gym.validation import check_choice, check_int, reject
 
-__all__ = ["BACKENDS", "LostWorker", "Workers", "run_as_done", "run_in_order"]
+__all__ = ["LostWorker", "Workers", "run_as_done"]
 
-BACKENDS = ("loky", "dask", "ray")
+CLUSTERS = {"dask": "distributed", "ray": "ray"}  # the backends with an address: their packages
 BLOCK = 4  # pieces for each process at once, where results cannot be had one by one
 
 # What loky, Dask and Ray raise where a process is gone.
@@ -48,7 +47,8 @@ class Workers(NamedTuple):
     Attributes:
         jobs: Processes; 1 on "loky" runs everything in this one. On a cluster that stands at an
             address: at least 1, of no effect.
-        backend: "loky": processes of this machine; "dask" or "ray": a cluster.
+        backend: "loky": processes of this machine; "dask" or "ray": a cluster; or the name of
+            another backend of joblib, or of one that a package has registered with it.
         address: Where the cluster's scheduler is; empty starts one on this machine.
     """
 
@@ -64,37 +64,14 @@ class Workers(NamedTuple):
             ModuleNotFoundError: If the cluster's package is not installed.
         """
         check_int("jobs", self.jobs, "the workers", 1)
-        check_choice("backend", self.backend, "the workers", BACKENDS)
-        if self.address and self.backend == "loky":
-            reject("address", "the workers", "empty for 'loky'", self.address)
-        if self.backend == "dask":
-            import distributed  # noqa: F401
-        if self.backend == "ray":
-            import ray  # noqa: F401
+        # Those with threads are none: BLAS threads and warnings belong to a process.
+        known = [name for name, one in BACKENDS.items() if not getattr(one, "uses_threads", False)]
+        check_choice("backend", self.backend, "the workers", dict.fromkeys([*known, *CLUSTERS]))
+        if self.backend in CLUSTERS:
+            import_module(CLUSTERS[self.backend])
+        elif self.address:
+            reject("address", "the workers", f"empty for {self.backend!r}", self.address)
         return self
-
-
-def run_in_order(
-    function: Callable[[Piece], Result], work: Sequence[Piece], jobs: int, unit: str, title: str
-) -> Iterator[Result]:
-    """Yield what a function makes of each piece of work, in the order of the pieces.
-
-    Args:
-        function: What is done, with one BLAS thread: on more, the last digits depend on their
-            number, and processes get into each other's way.
-        work: The pieces.
-        jobs: Processes; 1 runs everything in this one. Any number gives the same results.
-        unit: What a piece is called in the progress bar.
-        title: What is being done.
-    """
-    with parallel_config("loky", n_jobs=jobs):
-        if jobs == 1:
-            results: Iterator[Result] = (with_one_thread(function, piece) for piece in work)
-        else:
-            calls = (delayed(with_one_thread)(function, piece) for piece in work)
-            with interrupts_blocked():
-                results = Parallel(return_as="generator")(calls)
-        yield from tqdm(results, total=len(work), unit=unit, desc=title)
 
 
 def run_as_done(
@@ -113,30 +90,75 @@ def run_as_done(
     if workers.backend == "loky" and workers.jobs == 1:
         yield from map(function, work)
         return
-    parent = os.getpid() if workers.backend == "loky" else 0
-    calls = [delayed(under)(parent, function, piece) for piece in work]
+    calls = [delayed(function)(piece) for piece in work]
+    try:
+        with started(workers):
+            backend, jobs = get_active_backend()
+            if backend.supports_return_generator:
+                yield from one_by_one(calls)
+            else:
+                yield from in_blocks(calls, BLOCK * backend.effective_n_jobs(jobs))
+    except Exception as error:
+        if type(error).__name__ not in LOST:
+            raise
+        remedy = "It may have been short of memory: fewer jobs or a smaller batch need less"
+        raise LostWorker(f"A worker process ended in mid-work. {remedy}.") from error
+
+
+@contextmanager
+def started(workers: Workers) -> Iterator[None]:
+    """Let joblib use the workers meanwhile; a cluster is joined, or started here."""
+    options: dict[str, Any] = {"n_jobs": -1 if workers.backend in CLUSTERS else workers.jobs}
     with ExitStack() as stack:
-        if workers.backend == "ray":
-            jobs = start_ray(workers)
-            stack.enter_context(parallel_config("ray", n_jobs=jobs))
-            yield from in_blocks(calls, BLOCK * jobs)
-            return
-        if workers.backend == "dask":
+        if workers.backend == "loky":
+            # A worker that has grown much is replaced: nothing is lost by that.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+            options |= {"initializer": end_with, "initargs": (os.getpid(),)}
+        elif workers.backend == "dask":
             stack.enter_context(dask_client(workers))
-            stack.enter_context(parallel_config("dask"))
-        else:
-            stack.enter_context(parallel_config("loky", n_jobs=workers.jobs))
-        with interrupts_blocked():
-            results = Parallel(return_as="generator_unordered", batch_size=1)(calls)
-        try:
-            for result in results:  # noqa: UP028 (for the sake of the last lines)
-                yield result
-        except Exception as error:
-            raise_lost(error)
-        finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # who ends early knows that work is lost
-                results.close()
+        elif workers.backend == "ray":
+            join_ray(workers)
+        stack.enter_context(parallel_config(workers.backend, **options))
+        yield
+
+
+def dask_client(workers: Workers) -> Any:
+    """Return a client of the Dask cluster at the address, or of one started here."""
+    from distributed import Client
+
+    here = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
+    client: Any = Client
+    return client(workers.address) if workers.address else client(**here)
+
+
+def join_ray(workers: Workers) -> None:
+    """Join the Ray cluster at the address, or start one here, for joblib."""
+    import ray
+    from ray.util.joblib import register_ray
+
+    here = {"num_cpus": workers.jobs, "include_dashboard": False}
+    if not ray.is_initialized():
+        ray.init(**({"address": workers.address} if workers.address else here))
+    register_ray()
+
+
+def one_by_one(calls: Sequence[Any]) -> Iterator[Any]:
+    """Yield the result of each call as soon as there is one."""
+    with interrupts_blocked():
+        results = Parallel(return_as="generator_unordered", batch_size=1)(calls)
+    try:
+        for result in results:  # noqa: UP028 (for the sake of the last lines)
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # who ends early knows that work is lost
+            results.close()
+
+
+def in_blocks(calls: Sequence[Any], size: int) -> Iterator[Any]:
+    """Yield the results of calls, so many at once: not all backends give them one by one."""
+    for start in range(0, len(calls), size):
+        yield from Parallel(batch_size=1)(calls[start : start + size])
 
 
 @contextmanager
@@ -156,34 +178,8 @@ def interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def in_blocks(calls: Sequence[Any], size: int) -> Iterator[Any]:
-    """Yield the results of calls, so many at once: Ray does not give them one by one."""
-    for start in range(0, len(calls), size):
-        try:
-            results = Parallel(batch_size=1)(calls[start : start + size])
-        except Exception as error:
-            raise_lost(error)
-        yield from results
-
-
-def raise_lost(error: Exception) -> NoReturn:
-    """Raise a `LostWorker` where an error says that a process is gone, or else the error."""
-    if type(error).__name__ not in LOST:
-        raise error
-    remedy = "It may have been short of memory: fewer jobs or a smaller batch need less"
-    raise LostWorker(f"A worker process ended in mid-work. {remedy}.") from error
-
-
-def under(parent: int, function: Callable[[Piece], Result], piece: Piece) -> Result:
-    """Call the function in a process that is to end with its parent; 0: there is none."""
-    if parent:
-        end_with(parent)
-    return function(piece)
-
-
-@functools.cache
 def end_with(parent: int) -> None:
-    """End this process soon after its parent, which a kill gives no chance to say so."""
+    """Let this process end soon after its parent, which a kill gives no chance to say so."""
 
     def _watch() -> None:
         while os.getppid() == parent:
@@ -191,32 +187,3 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=_watch, daemon=True).start()
-
-
-def dask_client(workers: Workers) -> AbstractContextManager[Any]:
-    """Return a client of the Dask cluster at the address, or of one started here."""
-    import distributed
-
-    client: Any = distributed.Client
-    if workers.address:
-        return cast(AbstractContextManager[Any], client(workers.address))
-    here = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
-    return cast(AbstractContextManager[Any], client(**here))
-
-
-def start_ray(workers: Workers) -> int:
-    """Join the Ray cluster at the address, or start one here; return its processors."""
-    import ray
-    from ray.util.joblib import register_ray
-
-    here = {"num_cpus": workers.jobs, "include_dashboard": False}
-    if not ray.is_initialized():
-        ray.init(**({"address": workers.address} if workers.address else here))
-    register_ray()
-    return int(ray.cluster_resources()["CPU"])
-
-
-def with_one_thread(function: Callable[[Piece], Result], piece: Piece) -> Result:
-    """Call the function with one BLAS thread."""
-    with threadpool_limits(limits=1, user_api="blas"):
-        return function(piece)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from wgp_agents.benchmark.experiment import Experiment, Unit
-from wgp_agents.benchmark.files import versions
+from wgp_agents.benchmark.files import other_versions
 from wgp_agents.benchmark.folder import LOG as LOG_FILE
 from wgp_agents.benchmark.folder import TIMINGS, Damaged, ResultsFolder
 from wgp_agents.benchmark.parallel import Workers, run_as_done
@@ -55,13 +55,13 @@ def run(
         units = folder.experiment.units()
         work = [unit for unit in units if not is_done(folder, unit)]
         LOG.info("%s: %d units, %d to play, %s", experiment.title, len(units), len(work), workers)
-        changed = {n for n, v in versions().items() if folder.manifest["versions"].get(n) != v}
+        changed = other_versions(folder.manifest.versions)
         if changed and len(work) < len(units):
             LOG.warning("other versions than those of the runs before: %s", ", ".join(changed))
         runs = sum(len(unit.runs) for unit in units)
         left = sum(len(unit.runs) for unit in work)
         failed, done = [], 0
-        play = partial(attempt, digests=folder.manifest["files"])
+        play = partial(attempt, digests=folder.manifest.files)
         # A batch of every agent comes before a second of any: what an end leaves can be compared.
         work.sort(key=lambda unit: unit.runs.start)
         try:

@@ -6,24 +6,34 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wgp_agents.benchmark.labels import cut
 from wgp_agents.benchmark.limits import DEEPEST, LARGEST_NUMBER, LONGEST_KEY, LONGEST_TEXT
-from wgp_gym.validation import reject
+from wgp_gym.validation import reject, shown
 
 __all__ = ["all_different", "check_values"]
 
 OWNER = "the experiment"
 
 
-def check_values(values: dict[str, Any]) -> None:
+def check_values(values: dict[str, Any], depth: int = DEEPEST) -> None:
     """Check the types and sizes of all values in a declaration.
+
+    Args:
+        values: The values, by name.
+        depth: The most lists and tables inside each other.
 
     Raises:
         ValueError: If one is neither a number, a text nor a truth value, nor a list or table of
             these, or is NaN; or if one is too large, too long or too deeply nested.
     """
     for key, value in values.items():
-        check_value(checked_key(key), value, DEEPEST)
+        if not isinstance(value, list):
+            check_value(checked_key(key), value, depth)
+            continue
+        for number, entry in enumerate(value, start=1):
+            try:
+                check_value(checked_key(key), entry, depth - 1)
+            except ValueError as error:
+                raise ValueError(f"[[{key}]] number {number}: {error}") from error
 
 
 def check_value(name: str, value: Any, depth: int) -> None:
@@ -57,7 +67,7 @@ def checked_key(key: Any) -> str:
     """
     if not isinstance(key, str) or len(key) > LONGEST_KEY:
         rule = f"a text of at most {LONGEST_KEY} characters"
-        raise ValueError(f"A key of {OWNER} must be {rule}. Got {cut(repr(key))} instead.")
+        raise ValueError(f"A key of {OWNER} must be {rule}. Got {shown(key)} instead.")
     return key
 
 

@@ -8,6 +8,7 @@ from wgp_agents.benchmark.statistics.aggregate import (
     improvement,
     interquartile_mean,
     probability_of_improvement,
+    profile_shares,
 )
 from wgp_agents.benchmark.statistics.bootstrap import Interval
 from wgp_agents.benchmark.statistics.comparisons import Difference, paired_comparisons
@@ -35,6 +36,7 @@ __all__ = [
     "paired_comparisons",
     "paired_difference",
     "probability_of_improvement",
+    "profile_shares",
     "share_of",
     "smoothed",
 ]

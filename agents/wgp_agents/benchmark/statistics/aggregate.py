@@ -28,7 +28,12 @@ from wgp_agents.benchmark.statistics.bootstrap import (
 from wgp_gym.kernels import Array
 from wgp_gym.validation import reject
 
-__all__ = ["improvement", "interquartile_mean", "probability_of_improvement"]
+__all__ = [
+    "improvement",
+    "interquartile_mean",
+    "probability_of_improvement",
+    "profile_shares",
+]
 
 Drawn = TypeVar("Drawn")
 
@@ -121,6 +126,22 @@ def improvement(tasks: Sequence[Array], rivals: Sequence[Array]) -> float:
     """Return the probability of improvement alone."""
     pairs = zip(tasks, rivals, strict=True)
     return float(np.mean([wins(a, b, *(np.ones((1, len(s))) for s in (a, b))) for a, b in pairs]))
+
+
+def profile_shares(regrets: Sequence[Array], tau: Array) -> tuple[Array, Array]:
+    """Return the share of runs with at most tau, the mean over tasks, and its standard error.
+
+    Args:
+        regrets: `(runs,)` for each task.
+        tau: Where the shares are wanted, `(k,)`.
+
+    Returns:
+        Shares and standard errors, `(k,)` each.
+    """
+    below = np.stack([np.searchsorted(np.sort(t), tau, "right") / len(t) for t in regrets])
+    runs = np.array([[len(task)] for task in regrets])
+    variance = (below * (1 - below) / runs).sum(axis=0) / len(regrets) ** 2
+    return below.mean(axis=0), np.sqrt(variance)
 
 
 def checked_groups(groups: Sequence[Hashable] | None, tasks: int, owner: str) -> Sequence[Hashable]:

@@ -10,8 +10,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wgp_agents.benchmark.film.clip import record
-from wgp_agents.benchmark.film.stage import DPI, Stage
+from wgp_agents.film.clip import record
+from wgp_agents.film.stage import DPI, Stage
 from wgp_gym.validation import check_choice, check_int
 
 if TYPE_CHECKING:

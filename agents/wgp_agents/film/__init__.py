@@ -1,5 +1,5 @@
 """Films of a learner's posterior, for talks."""
 
-from wgp_agents.benchmark.film.film import film
+from wgp_agents.film.film import film
 
 __all__ = ["film"]

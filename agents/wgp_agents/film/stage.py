@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.benchmark.film.clip import Clip
-from wgp_agents.benchmark.film.panels import Arms, Line, Map, Panel, Strip
+from wgp_agents.film.clip import Clip
+from wgp_agents.film.panels import Arms, Line, Map, Panel, Strip
 from wgp_gym.drawing import new_figure
 
 __all__ = ["DPI", "Stage"]

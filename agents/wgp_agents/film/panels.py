@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wgp_agents.benchmark.figures.canvas import AS_IT_IS
-from wgp_agents.benchmark.film.clip import Clip
+from wgp_agents.film.clip import Clip
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

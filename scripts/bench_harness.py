@@ -30,9 +30,9 @@ from wgp_agents.benchmark.experiment import Experiment, Unit
 from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.layout import Arrays, seeds_of
 from wgp_agents.benchmark.parallel import Workers
-from wgp_agents.benchmark.report.content import write_page
-from wgp_agents.benchmark.report.summary import summarise, write_tables
-from wgp_agents.benchmark.report.tables import timings
+from wgp_agents.benchmark.report.page import write_page
+from wgp_agents.benchmark.report.summarise import summarise, timings
+from wgp_agents.benchmark.report.tables import write_tables
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.run import run
 
@@ -117,10 +117,9 @@ def memory(seeds: int, folder: Path) -> Rows:
 def time_of_report(folder: Path) -> float:
     """Write the tables and the page of a folder; return the seconds that it took."""
     started = time.perf_counter()
-    results = load_results(folder)
-    summary = summarise(results)
-    write_tables(results, summary, folder)
-    write_page(results, summary, folder / "report.html")
+    summary = summarise(load_results(folder))
+    write_tables(summary, folder)
+    write_page(summary, folder / "report.html")
     return time.perf_counter() - started
 
 

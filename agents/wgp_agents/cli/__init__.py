@@ -106,7 +106,9 @@ def parser() -> Parser:
     text = "play Figure 1 of the paper and write figure, tables and curves"
     figure = _command("reproduce", experiments.reproduce, text, "results/figure1")
     text = "check every statement of the paper on real instances"
-    theory = _command("verify", commands.verify, text, "results/verify")
+    theory = _command("verify", commands.verify, text)
+    text = "folder of the results; default: results/verify, with --quick results/verify-quick"
+    theory.add_argument("--out", type=folder, help=text)
     theory.add_argument("--quick", action="store_true", help="fewer runs, shorter horizons")
     theory.add_argument("--seed", type=seed, default=2022, help="all randomness follows from it")
     text = "train a policy of stable-baselines3 on freshly drawn episodes"
@@ -116,6 +118,8 @@ def parser() -> Parser:
     beside.add_argument("--episodes", type=runs, default=100, help="episodes of each agent")
     beside.add_argument("--models", type=folder, help="folder of models; default: the package's")
     beside.add_argument("--root-seed", type=seed, default=2022, help="the others' source")
+    text = "keep the episodes in the folder, and play more of them"
+    beside.add_argument("--extend", action="store_true", help=text)
     numbers_flags(figure)
     for command in (figure, theory, beside):
         command.add_argument("--jobs", type=processes, default=default_jobs(), help="processes")
@@ -145,7 +149,7 @@ def run_flags(command: Parser) -> None:
     command.add_argument("--dry-run", action="store_true", help="show the plan and its time")
     command.add_argument("--no-report", action="store_true", help="only play")
     command.add_argument("--jobs", type=processes, default=default_jobs(), help="processes")
-    text = "where they run: loky (here), dask or ray (a cluster)"
+    text = "where they run: loky (here), dask or ray (a cluster), or another backend of joblib"
     command.add_argument("--backend", default="loky", help=text)
     text = "the cluster's scheduler; without it, one is started here"
     command.add_argument("--address", default="", help=text)

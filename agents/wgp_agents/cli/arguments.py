@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
-from wgp_agents.benchmark.labels import cut
+from wgp_gym.validation import cut
 
 __all__ = [
     "INTERRUPTED",

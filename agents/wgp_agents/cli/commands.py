@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import time
-from typing import Any
+from pathlib import Path
 
 from wgp_agents.cli.arguments import UNEXPECTED
+from wgp_agents.cli.experiments import ended
 from wgp_agents.cli.terminal import drawn, refused, say
 
 __all__ = ["compare", "list_names", "train", "verify"]
@@ -33,28 +33,24 @@ def list_names(options: argparse.Namespace) -> int:
 
 def verify(options: argparse.Namespace) -> int:
     """Check the paper's statements, print them, and write their files; return the exit code."""
-    from wgp_agents.verify import plots
-    from wgp_agents.verify import run as checks
+    from wgp_agents.benchmark.parallel import LostWorker
+    from wgp_agents.theory.verify import plots
+    from wgp_agents.theory.verify import run as checks
+    from wgp_agents.theory.verify.stored import ChecksFolder, Settings
 
-    started = time.perf_counter()
-    manifest: dict[str, Any] = {"command": "verify", "quick": options.quick, "seed": options.seed}
-    page, done = options.out / "verify.png", {}
+    out = options.out or Path("results") / ("verify-quick" if options.quick else "verify")
+    page = out / "verify.png"
     try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        page.unlink(missing_ok=True)  # or an interrupt would leave an older one beside new rows
-        for place, findings in checks.run(options.quick, options.seed, options.jobs):
-            done[place] = findings
-            rows = [row for i in sorted(done) for row in done[i].rows]
-            curves = [curve for i in sorted(done) for curve in done[i].curves]
-            manifest["checks"] = f"{len(done)} of {len(checks.CHECKS)}"
-            manifest["seconds"] = round(time.perf_counter() - started, 2)
-            checks.write_files(rows, curves, manifest, options.out)
-    except OSError as error:
+        with ChecksFolder.held(out, Settings(options.quick, options.seed)) as folder:
+            page.unlink(missing_ok=True)  # or an interrupt would leave an older one by new rows
+            for found in checks.run(folder, options.jobs):
+                rows = found.rows
+    except (ValueError, OSError, LostWorker) as error:
         return refused("verify", error)
     say(checks.table(rows))
     say(f"\n{len(rows)} rows: {checks.summary(rows)}.")
-    say(f"Written to {options.out}: statements.csv, curves.csv, manifest.json")
-    read_back = options.out / "curves.csv"
+    say(f"Written to {out}: statements.csv, curves.csv, checks")
+    read_back = out / "curves.csv"
     code = drawn("verify", lambda: plots.draw_page(plots.load_curves(read_back), page), page)
     return code if all(row.expected for row in rows) else UNEXPECTED
 
@@ -68,7 +64,6 @@ def train(options: argparse.Namespace) -> int:
         from wgp_agents.sb3.model import model_file
 
         path = options.out / model_file(options.algo, options.env, options.seed)
-        options.out.mkdir(parents=True, exist_ok=True)
         work = options.algo, options.env, options.steps, options.seed, path, options.env_kwargs
         last = training.train(*work)[-1]
     except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
@@ -84,26 +79,23 @@ def train(options: argparse.Namespace) -> int:
 def compare(options: argparse.Namespace) -> int:
     """Play trained policies beside WGP-UCB, and write tables and picture; return the exit code."""
     from wgp_agents.benchmark.figures import compare as plots
+    from wgp_agents.benchmark.parallel import LostWorker
 
-    started = time.perf_counter()
+    out, page = options.out, options.out / "compare.png"
     try:
         from wgp_agents.sb3 import comparison
 
-        options.out.mkdir(parents=True, exist_ok=True)
         work = options.models, options.episodes, options.root_seed, options.jobs
-        regrets = comparison.play(*work)
-        rows = comparison.rows(regrets)
-        manifest: dict[str, Any] = {
-            "command": "compare",
-            "episodes": options.episodes,
-            "root_seed": options.root_seed,
-            "seconds": round(time.perf_counter() - started, 2),
-        }
-        comparison.write_files(regrets, rows, options.models, manifest, options.out)
-    except (ValueError, OSError, ImportError) as error:
+        with comparison.claimed(out, options.models):
+            if failed := comparison.play(*work, out, options.extend):
+                return ended(failed, out / failed[0].task.name)
+            page.unlink(missing_ok=True)  # or an interrupt would leave it beside newer tables
+            results = comparison.load(out)
+            rows = comparison.rows(results)
+            comparison.write_files(results, rows, options.models, out)
+    except (ValueError, OSError, ImportError, LostWorker) as error:
         return refused("compare", error)
     say(comparison.table(rows))
-    files = "summary.csv, runs.csv, learning.csv, curves.npz, manifest.json"
-    say(f"\nWritten to {options.out}: {files}")
-    page = options.out / "compare.png"
-    return drawn("compare", lambda: plots.comparison(*comparison.load(options.out), page), page)
+    files = ", ".join(["summary.csv, runs.csv, learning.csv, models.json", *results])
+    say(f"\nWritten to {out}: {files}")
+    return drawn("compare", lambda: plots.comparison(*comparison.drawn_from(out), page), page)

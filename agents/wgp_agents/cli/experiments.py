@@ -93,23 +93,25 @@ def write_report(
     """Write tables and page, and print the main table; return the results."""
     from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
     from wgp_agents.benchmark.report import markdown
-    from wgp_agents.benchmark.report.content import findings, left_out, write_page
-    from wgp_agents.benchmark.report.summary import summarise, write_tables
+    from wgp_agents.benchmark.report.page import write_page
+    from wgp_agents.benchmark.report.summarise import summarise
+    from wgp_agents.benchmark.report.tables import write_tables
+    from wgp_agents.benchmark.report.text import findings, left_out
     from wgp_agents.benchmark.results import load_results
 
     results = load_results(out, partial=partial)
     summary = summarise(results)
     with ResultsFolder.locked(out, REPORT_LOCK):
-        write_tables(results, summary, out)
+        write_tables(summary, out)
         if "html" in formats:
-            write_page(results, summary, out / "report.html")
+            write_page(summary, out / "report.html")
         if "md" in formats:
-            markdown.write_markdown(results, summary, out / "report.md")
-    say(f"\n{markdown.regret_table(results, summary)}\n")
-    for text in [*left_out(results), *findings(results, summary)]:
+            markdown.write_markdown(summary, out / "report.md")
+    say(f"\n{markdown.regret_table(summary)}\n")
+    for text in [*left_out(summary), *findings(summary)]:
         say(text)
     if into is not None:
-        markdown.fill_in(into, "results", markdown.markdown(results, summary))
+        markdown.fill_in(into, "results", markdown.markdown(summary))
     return results
 
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from wgp_agents.benchmark.labels import cut
 from wgp_agents.cli.arguments import UNEXPECTED, WRONG_REQUEST
+from wgp_gym.validation import cut
 
 __all__ = ["complain", "discard", "drawn", "prepare_streams", "refused", "say"]
 

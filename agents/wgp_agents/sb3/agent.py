@@ -76,8 +76,8 @@ class SB3Agent(Agent):
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
             reject("model", "SB3Agent", rule, shape)
-        self._rows = np.zeros((self.num_learners, size), np.float32)
-        self._state: State | None = None
+        self.rows = np.zeros((self.num_learners, size), np.float32)
+        self.state: State | None = None
         self._planned: tuple[NDArray[Any], State | None] | None = None
         self._fresh = np.ones(self.num_learners, bool)
         self._seen = np.zeros(self.num_learners, np.int64)
@@ -85,7 +85,7 @@ class SB3Agent(Agent):
     def _restart(self, mask: Mask) -> None:
         if mask.all():
             self._planned = None
-        self._history.plays[mask] = self._rows[mask] = 0.0
+        self._history.plays[mask] = self.rows[mask] = 0.0
         self._seen[mask], self._fresh[mask] = 0, True
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
@@ -100,7 +100,7 @@ class SB3Agent(Agent):
     def _plan(self, uniform: UniformStreams) -> tuple[NDArray[Any], State | None]:
         """Return the next actions, and a recurrent model's state after them."""
         if self._planned is None:
-            shown = self._rows, self._state, self._fresh
+            shown = self.rows, self.state, self._fresh
             if self._deterministic:
                 self._planned = self._model.predict(*shown, deterministic=True)
             else:
@@ -111,13 +111,13 @@ class SB3Agent(Agent):
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         state = self._plan(self._require_reset())[1]
-        if state is not None and self._state is not None:
+        if state is not None and self.state is not None:
             kept = active[:, None]
             state = (
-                np.where(kept, state[0], self._state[0]),
-                np.where(kept, state[1], self._state[1]),
+                np.where(kept, state[0], self.state[0]),
+                np.where(kept, state[1], self.state[1]),
             )
-        self._state, self._planned = state, None
+        self.state, self._planned = state, None
         self._fresh = self._fresh & ~active
         self._seen += active
         places = actions if self.problem.continuous else self.problem.domain[actions]
@@ -125,4 +125,4 @@ class SB3Agent(Agent):
         shown = np.column_stack(
             [self._seen / self.problem.horizon, np.ones(len(rewards)), places, paid]
         )
-        self._rows[active] = self._history.push(shown[active].astype(np.float32), active)
+        self.rows[active] = self._history.push(shown[active].astype(np.float32), active)

@@ -3,190 +3,159 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from functools import partial
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from wgp_agents.benchmark.experiment import run_seeds
+from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec, Unit
 from wgp_agents.benchmark.figures.compare import label
-from wgp_agents.benchmark.files import write_arrays, write_csv, write_manifest
-from wgp_agents.benchmark.parallel import run_in_order
-from wgp_agents.benchmark.rollout import make_vector, rollout
+from wgp_agents.benchmark.files import read_whole, write_csv, write_manifest
+from wgp_agents.benchmark.inputs import digest
+from wgp_agents.benchmark.output import changes, held, refuse_to_mix
+from wgp_agents.benchmark.parallel import Workers
+from wgp_agents.benchmark.plan import check
+from wgp_agents.benchmark.results import Results, load_results
+from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import estimate, paired_difference
-from wgp_agents.registry import make
-from wgp_agents.sb3.model import PACKAGES, model_file, shipped_model
-from wgp_agents.sb3.notes import brief, read_notes, refuse
+from wgp_agents.sb3.model import PACKAGES
+from wgp_agents.sb3.rivals import RANDOM, REFERENCES, RIVALS, TASKS, Rival, model_of, models
 from wgp_gym.kernels import Array
-from wgp_gym.validation import reject
 
-__all__ = ["RIVALS", "TASKS", "Rival", "load", "model_of", "play", "rows", "table", "write_files"]
+__all__ = ["claimed", "drawn_from", "experiment", "load", "play", "rows", "table", "write_files"]
 
-LEARNING = ("steps", "regret", "share_of_random")  # the columns of a learning curve
+MODELS = "models.json"  # the models that were played
+MOST_BYTES = 1 << 22
 FIRST_SEED = 2 * 10**15  # of episodes that neither training nor its learning curve has seen
 
 
-@dataclass(frozen=True)
-class Rival:
-    """One line of the comparison.
+def experiment(task: str, folder: Path | None, episodes: int, root_seed: int) -> Experiment:
+    """Return the experiment of one task: every rival in it, on the same episodes.
 
-    Attributes:
-        agent: The agent's name.
-        note: What tells it from the same agent's other lines.
-        parameters: What it is made with.
-        trained: Whether it plays a model that was trained before, on other episodes.
-    """
-
-    agent: str
-    note: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
-    trained: bool = False
-
-    @property
-    def name(self) -> str:
-        """The agent's name, and the note if there is one: "agent/note"."""
-        return f"{self.agent}/{self.note}" if self.note else self.agent
-
-
-TASKS = ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0")
-REFERENCES = {
-    "known": Rival("wgp-ucb", "known B_T", {"variation_budget": "known"}),
-    "unknown": Rival("wgp-ucb", "unknown B_T"),
-}
-RANDOM = Rival("random")
-RIVALS = (
-    RANDOM,
-    *(Rival(name, "trained", trained=True) for name in ("dqn", "a2c", "recurrent-ppo", "ppo")),
-    Rival("neural-greedy", "untrained"),
-    *REFERENCES.values(),
-    Rival("oracle"),
-)
-
-Regrets = dict[tuple[str, Rival], Array]
-"""Cumulative regrets `(episodes, T)` by task and rival."""
-
-
-def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
-    """Return the file of a trained rival: in a folder, or the one that the package brings.
+    Args:
+        task: The environment's id.
+        folder: Where the trained models are; None takes those that the package brings.
+        episodes: How many.
+        root_seed: The seed that all others follow from.
 
     Raises:
-        ValueError: If there is none.
-    """
-    if folder is None:
-        return shipped_model(rival.agent, task)
-    path = folder / model_file(rival.agent, task, 0)
-    if not path.is_file():
-        reject("models", "compare", f"a folder with {path.name} in it", str(folder))
-    return path
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What the files of one model say of it.
-
-    Attributes:
-        task: Its task.
-        rival: The rival that plays it.
-        file: The model's file.
-        notes: Its notes.
-        learning: The rows of its learning curve.
+        ValueError: If a model is missing.
     """
 
-    task: str
-    rival: Rival
-    file: Path
-    notes: dict[str, Any]
-    learning: list[dict[str, str]]
+    def _spec(rival: Rival) -> AgentSpec:
+        given = dict(rival.parameters)
+        if rival.trained and folder is not None:
+            given["model"] = str(model_of(task, rival, folder))
+        return AgentSpec(label(rival.name), rival.agent, given)
+
+    title = f"Trained policies beside learners: {task}"
+    text = f"Of `wgp-gym compare --episodes {episodes} --root-seed {root_seed}`."
+    return Experiment(
+        title=title,
+        description=text,
+        tasks=(TaskSpec(task, task, seed_name=task, first_seed=FIRST_SEED),),
+        agents=tuple(map(_spec, RIVALS)),
+        seeds=episodes,
+        root_seed=root_seed,
+        source={"title": title, "description": text},
+    )
 
 
-def models(folder: Path | None) -> Iterator[Trained]:
-    """Yield every model.
+@contextmanager
+def claimed(out: Path, folder: Path | None) -> Iterator[None]:
+    """Hold the folder of a comparison for this process and for these models.
+
+    Args:
+        out: The folder: empty (it is made if need be), or of these models.
+        folder: Where the trained models are; None takes those that the package brings.
 
     Raises:
-        ValueError: If one of its files is missing or damaged.
+        ValueError: If a model is missing or damaged, the folder holds anything else or another
+            process holds it.
+        OSError: If it cannot be made.
     """
-    for task in TASKS:
-        for rival in RIVALS:
-            if rival.trained:
-                file = model_of(task, rival, folder)
-                yield Trained(task, rival, file, read_notes(rival.agent, file), learning_of(file))
+    now = {
+        model.file.name: model.notes | {"sha256": digest(str(model.file), "model")}
+        for model in models(folder)
+    }
+    said = out / MODELS
+    with held(out, MODELS, (f"{MODELS}.part",), "wgp-gym compare"):
+        if not said.exists():
+            write_manifest(said, {"models": now}, PACKAGES)
+        if found := changes(models_in(said), now):
+            refuse_to_mix(out, "set of models", found)
+        yield
 
 
-def learning_of(file: Path) -> list[dict[str, str]]:
-    """Return the rows of a model's learning curve, which stands beside its file.
+def models_in(file: Path) -> dict[str, Any]:
+    """Return the notes of the models that a comparison's file names.
 
     Raises:
-        ValueError: If there is none, or it does not consist of finite numbers.
+        ValueError: If it names none.
     """
-    path = file.with_suffix(".csv")
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-        good = all(np.isfinite([float(row[key]) for key in LEARNING]).all() for row in rows)
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        refuse(f"a file with its learning curve (.csv) beside it ({brief(error)})", path)
-    if not rows or not good:
-        refuse(f"a file whose learning curve has finite numbers as {', '.join(LEARNING)}", path)
-    return [{key: row[key] for key in LEARNING} for row in rows]
+        return dict(json.loads(read_whole(file, MOST_BYTES))["models"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ValueError(f"{file} names no models. Choose another folder.") from None
 
 
-def play_one(
-    folder: Path | None, seeds: dict[str, list[tuple[int, int]]], piece: tuple[str, Rival]
-) -> Array:
-    """Return the cumulative regrets `(episodes, T)` of one rival in one task."""
-    task, rival = piece
-    of_env, of_agent = zip(*seeds[task], strict=True)
-    env, given = make_vector(task, len(of_env)), dict(rival.parameters)
-    if rival.trained:
-        given["model"] = model_of(task, rival, folder)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        played = rollout(make(rival.agent, env, **given), env, of_env, of_agent)
-    finally:
-        torch.set_num_threads(threads)
-    regrets: Array = played["cumulative_regret"]
-    return regrets
-
-
-def episode_seeds(root_seed: int, task: str, episodes: int) -> list[tuple[int, int]]:
-    """Return the seeds of environment and agent of each episode, the same for all rivals."""
-    drawn = (run_seeds(root_seed, task, run) for run in range(episodes))
-    return [(FIRST_SEED + env_seed, agent_seed) for env_seed, agent_seed in drawn]
-
-
-def play(folder: Path | None, episodes: int, root_seed: int, jobs: int) -> Regrets:
-    """Play every rival in every task.
+def play(
+    folder: Path | None, episodes: int, root_seed: int, jobs: int, out: Path, extend: bool = False
+) -> list[Unit]:
+    """Play every rival in every task, what was not played before.
 
     Args:
         folder: Where the trained models are; None takes those that the package brings.
         episodes: How many, the same for all rivals.
         root_seed: The seed that all others follow from.
         jobs: Processes.
+        out: The folder of the results, one of `wgp-gym run` in it for each task.
+        extend: Whether there may be fewer episodes of the same kind.
+
+    Returns:
+        The units that failed.
 
     Raises:
-        ValueError: If a model is missing.
+        ValueError: If a model is missing or damaged, the folder holds anything else, or another
+            process writes to it.
+        OSError: If a file cannot be read or written.
+        LostWorker: If a process was killed.
     """
-    list(models(folder))  # before anything is played
-    work = [(task, rival) for task in TASKS for rival in RIVALS]
-    seeds = {task: episode_seeds(root_seed, task, episodes) for task in TASKS}
-    one = partial(play_one, folder, seeds)
-    return dict(zip(work, run_in_order(one, work, jobs, "rival", "playing"), strict=True))
+    work = {task: experiment(task, folder, episodes, root_seed) for task in TASKS}
+    for one in work.values():
+        check(one)
+    failed: list[Unit] = []
+    for task, one in work.items():
+        failed += run(one, out / task, Workers(jobs), extend=extend)
+    return failed
 
 
-def rows(regrets: Regrets) -> list[dict[str, Any]]:
+def load(out: Path) -> dict[str, Results]:
+    """Return the results of each task."""
+    return {task: load_results(out / task) for task in TASKS}
+
+
+def rows(results: Mapping[str, Results]) -> list[dict[str, Any]]:
     """Return one row for each task and rival.
 
     Differences from WGP-UCB, tuned for the known B_T and without it, are paired, episode by
     episode; "lower_than" counts the episodes.
     """
+    return [row for task, found in results.items() for row in rows_of(task, finals(task, found))]
+
+
+def finals(task: str, found: Results) -> dict[Rival, Array]:
+    """Return the regrets of whole episodes, `(episodes,)`, of every rival."""
+    return {rival: found.final_regret(task, label(rival.name)) for rival in RIVALS}
+
+
+def rows_of(task: str, played: dict[Rival, Array]) -> list[dict[str, Any]]:
+    """Return the rows of one task."""
     made = []
-    for (task, rival), runs in regrets.items():
-        final = runs[:, -1]
+    for rival, final in played.items():
         mean = estimate(final)
         row: dict[str, Any] = {"environment": task, "agent": rival.agent, "note": rival.note}
         row |= {
@@ -194,10 +163,10 @@ def rows(regrets: Regrets) -> list[dict[str, Any]]:
             "mean_final_regret": float(mean.mean),
             "standard_error": float(mean.standard_error),
             "median_final_regret": float(np.median(final)),
-            "share_of_random": float(mean.mean / regrets[task, RANDOM][:, -1].mean()),
+            "share_of_random": float(mean.mean / played[RANDOM].mean()),
         }
         for name, reference in REFERENCES.items():
-            other = regrets[task, reference][:, -1]
+            other = played[reference]
             difference = paired_difference(final, other)
             row[f"minus_{name}"] = float(difference.mean)
             row[f"minus_{name}_standard_error"] = float(difference.standard_error)
@@ -225,57 +194,53 @@ def table(made: list[dict[str, Any]]) -> str:
 
 
 def write_files(
-    regrets: Regrets,
+    results: Mapping[str, Results],
     summary: list[dict[str, Any]],
     models_folder: Path | None,
-    manifest: dict[str, Any],
-    folder: Path,
+    out: Path,
 ) -> None:
-    """Write summary.csv, runs.csv, learning.csv, curves.npz and manifest.json.
+    """Write summary.csv, runs.csv and learning.csv.
 
     Args:
-        regrets: What was played.
+        results: What was played.
         summary: Its rows.
         models_folder: Where the trained models are; None: those that the package brings.
-        manifest: What to say of it; its "root_seed" gives the seeds.
-        folder: Where the files go; it must exist.
+        out: Where the files go.
     """
-    write_csv(folder / "summary.csv", summary)
-    episodes: list[dict[str, Any]] = []
+    write_csv(out / "summary.csv", summary)
+    write_csv(out / "runs.csv", [row for task in results for row in episodes_of(results, task)])
     learning: list[dict[str, Any]] = []
-    notes: dict[str, Any] = {}
-    for (task, rival), runs in regrets.items():
-        seeds = episode_seeds(manifest["root_seed"], task, len(runs))
-        for (env_seed, agent_seed), final in zip(seeds, runs[:, -1].tolist(), strict=True):
-            row = {"environment": task, "agent": rival.agent, "note": rival.note}
-            played = {"env_seed": env_seed, "agent_seed": agent_seed, "final_regret": final}
-            episodes.append(row | played)
     for model in models(models_folder):
-        notes[model.file.name] = model.notes
         whose = {"environment": model.task, "agent": model.rival.name}
         learning += [whose | point for point in model.learning]
-    write_csv(folder / "runs.csv", episodes)
-    write_csv(folder / "learning.csv", learning)
-    arrays = {f"{task}/{rival.name}": runs for (task, rival), runs in regrets.items()}
-    write_arrays(folder / "curves.npz", arrays)
-    content = {"tasks": TASKS, "rivals": [asdict(rival) for rival in RIVALS], "models": notes}
-    write_manifest(folder / "manifest.json", manifest | content, PACKAGES)
+    write_csv(out / "learning.csv", learning)
 
 
-def load(folder: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+def episodes_of(results: Mapping[str, Results], task: str) -> Iterator[dict[str, Any]]:
+    """Yield a row for each episode of a task."""
+    for rival in RIVALS:
+        columns = {
+            name: results[task].per_run(task, label(rival.name), name).tolist()
+            for name in ("env_seed", "agent_seed", "final_regret")
+        }
+        for values in zip(*columns.values(), strict=True):
+            row = {"environment": task, "agent": rival.agent, "note": rival.note}
+            yield row | dict(zip(columns, values, strict=True))
+
+
+def drawn_from(out: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return what the picture shows, read back from the files, by task and "agent/note".
 
     Returns:
         Cumulative regrets `(episodes, T)`; and steps of training with the final regret as a share
         of random play's, `(2, n)`.
     """
-    regrets: dict[str, dict[str, Any]] = {task: {} for task in TASKS}
-    with np.load(folder / "curves.npz") as arrays:
-        for name, runs in arrays.items():
-            task, _, rival = name.partition("/")
-            regrets[task][rival] = runs
+    regrets: dict[str, dict[str, Any]] = {
+        task: {rival.name: found.cumulative_regret(task, label(rival.name)) for rival in RIVALS}
+        for task, found in load(out).items()
+    }
     points: dict[str, dict[str, Any]] = {task: {} for task in TASKS}
-    with (folder / "learning.csv").open(encoding="utf-8", newline="") as file:
+    with (out / "learning.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             curve = points[row["environment"]].setdefault(row["agent"], [])
             curve.append((float(row["steps"]), float(row["share_of_random"])))

@@ -10,6 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from wgp_gym.validation import cut
+
 __all__ = [
     "NETWORK_RULES",
     "RULES",
@@ -92,7 +94,7 @@ def refuse(rule: str, path: Path) -> NoReturn:
 
 def brief(error: Exception) -> str:
     """Return an error's kind, and the beginning of its message on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:ERROR_SHOWN]
+    return cut(" ".join(f"{type(error).__name__}: {error}".split()), ERROR_SHOWN)
 
 
 def notes_of(path: Path) -> Path:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,17 @@ from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
 from wgp_agents.baselines import Random
+from wgp_agents.benchmark.experiment import TaskSpec
 from wgp_agents.benchmark.files import versions, write_csv, write_whole
+from wgp_agents.benchmark.inputs import files_of
+from wgp_agents.benchmark.output import locked
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3.agent import SB3Agent
+from wgp_agents.sb3.earlier import finished, interrupted, settings_of, state_file
 from wgp_agents.sb3.embedding import NETWORK, policy_kwargs
 from wgp_agents.sb3.model import PACKAGES, algorithm, settings
-from wgp_agents.sb3.notes import NETWORK_RULES, network_of, notes_of
+from wgp_agents.sb3.notes import NETWORK_RULES, brief, network_of, notes_of
+from wgp_agents.sb3.resume import restore, state_of, write_state
 from wgp_agents.sb3.stored import MOST_WEIGHTS, count_weights
 from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.kernels import Array
@@ -65,35 +72,73 @@ class Progress(BaseCallback):
         steps: Steps of the whole training.
         path: The model's file.
         notes: What is to be said of the model.
+        found: The state of an interrupted training that is to go on, if there is one.
 
     Attributes:
         curve: The learning curve so far.
     """
 
-    def __init__(self, steps: int, path: Path, notes: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        steps: int,
+        path: Path,
+        notes: dict[str, Any],
+        found: dict[str, Any] | None = None,
+    ) -> None:
         super().__init__()
+        self.curve: list[dict[str, float]] = found["curve"] if found else []
+        self._found, self._saved = found, -1
         self._bar = tqdm(total=steps, unit="step", unit_scale=True, desc="training")
         self._every = max(steps // CHECKPOINTS, SHORTEST)
-        self._next = self._every
+        self._next = self._every * (1 + len(self.curve))
         self._path, self._notes = path, notes
         self._task = notes["environment"], notes["kwargs"]
         self._random = float(held_out_regret(*self._task, Random).mean())
-        self._started = time.perf_counter()
-        self.curve: list[dict[str, float]] = []
+        self._started = time.perf_counter() - (found["seconds"] if found else 0.0)
+
+    def _on_training_start(self) -> None:
+        if self._found is not None:
+            self._go_on(self._found["model"])
+            self._saved, self._found = len(self.curve), None
+
+    def _go_on(self, state: dict[str, Any]) -> None:
+        """Take over the state of the training that was interrupted."""
+        try:
+            restore(self.model, state)
+        except Exception as error:  # there is no end to what an edited state can raise
+            file, why = state_file(self._path), brief(error)
+            raise ValueError(f"{file} is no state of this training ({why}). Remove it.") from error
+
+    def _on_rollout_start(self) -> None:
+        """Write the whole state, at the beginning and after each checkpoint."""
+        if self._saved < len(self.curve):
+            self._saved = len(self.curve)
+            state = {
+                "settings": json.dumps(settings_of(self._notes)),
+                "versions": self._notes["versions"],
+                "curve": self.curve,
+                "seconds": time.perf_counter() - self._started,
+                "model": state_of(self.model),
+            }
+            write_state(state_file(self._path), state)
 
     def _on_step(self) -> bool:
         self._bar.update(self.num_timesteps - self._bar.n)
         if self.num_timesteps >= self._next:
             self._next += self._every
-            self._measure()
+            self.measure()
         return True
 
-    def _on_training_end(self) -> None:
+    def close(self) -> None:
+        """Take the bar away."""
         self._bar.close()
-        if not self.curve or self.curve[-1]["steps"] < self.num_timesteps:
-            self._measure()
 
-    def _measure(self) -> None:
+    def _on_training_end(self) -> None:
+        if not self.curve or self.curve[-1]["steps"] < self.num_timesteps:
+            self.measure()
+
+    def measure(self) -> None:
+        """Measure the regret of held-out episodes, and save model, notes and curve."""
         shown = {key: self._notes[key] for key in READ}
 
         def _agent(env: Any) -> SB3Agent:
@@ -118,6 +163,9 @@ def train(
 ) -> list[dict[str, float]]:
     """Train a model, and write it, its notes and its learning curve.
 
+    A training that was interrupted goes on from its last checkpoint, and gives the same model as
+    if it had not been; one that was done is not done again.
+
     An episode that is cut off at T counts as one that would go on, as stable-baselines3 has it.
     It seeds the global generators, as stable-baselines3 does, and keeps torch to one thread: run
     it in a process of its own.
@@ -136,13 +184,14 @@ def train(
         random play's.
 
     Raises:
-        ValueError: If there is no such algorithm, it cannot play the task, or a number is out of
-            its range.
+        ValueError: If there is no such algorithm, it cannot play the task, a number is out of its
+            range, the file's model was trained with other settings, or another process trains it.
     """
     check_int("seed", seed, "train", 0, 10**5 - 1)
     environment, made_with = environment.rpartition(":")[2], kwargs or {}
     chosen = settings(algo) | (overrides or {})
     steps = check_int("steps", chosen["steps"] if steps is None else steps, "train", 1)
+    chosen["steps"] = steps
     torch.set_num_threads(1)
     env = training_env(environment, chosen, made_with)
     problem = env.problem
@@ -150,11 +199,21 @@ def train(
         reject("algo", "train", "'ppo', 'a2c' or 'recurrent-ppo' on a continuous task", algo)
     notes = {"algo": algo, "environment": environment, "kwargs": made_with, "seed": seed}
     notes |= notes_on(problem, chosen)
+    if digests := files_of(TaskSpec(environment, environment, made_with)):
+        notes["files"] = digests
     check_network(algo, notes)
-    model = build(algo, env, seed, chosen)
-    env.seed(training_seed(seed))  # after the model, which gives the environment its own seed
-    progress = Progress(steps, path, notes)
-    model.learn(steps, callback=progress)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path.with_name(f".{path.stem}.lock")):
+        found = interrupted(path, notes)
+        if found is None and (curve := finished(path, steps)):
+            tqdm.write(f"{path} was trained before, with these settings.", file=sys.stderr)
+            return curve
+        model = build(algo, env, seed, chosen)
+        env.seed(training_seed(seed))  # after the model, which gives the environment its own seed
+        progress = Progress(steps, path, notes, found)
+        with closing(progress):
+            model.learn(steps, callback=progress)
+        state_file(path).unlink(missing_ok=True)
     return progress.curve
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
@@ -41,6 +42,9 @@ class NativeVecEnv(VecEnv):
         self._scale = reward_scale
         self._actions: NDArray[Any] = np.zeros(0)
         self._seed: int | None = None
+        self._first_seed: int | None = None  # that the episodes so far follow from
+        self._begun = [0 for _ in envs]  # episodes of each group
+        self._played: list[list[NDArray[Any]]] = [[] for _ in envs]  # in the present ones
 
     def seed(self, seed: int | None = None) -> list[int | None]:
         """Start all sub-environments anew at the next reset, from s, s + 1, ..."""
@@ -49,6 +53,8 @@ class NativeVecEnv(VecEnv):
 
     def reset(self) -> NDArray[np.float32]:
         """Begin the next episodes."""
+        if self._seed is not None:
+            self._first_seed, self._begun = self._seed, [0 for _ in self._envs]
         rows = [self._begin(group) for group in range(len(self._envs))]
         self._seed = None
         return np.concatenate(rows)
@@ -57,12 +63,49 @@ class NativeVecEnv(VecEnv):
         """Begin the next episodes of a group, and play on to where it is to stand."""
         env, part = self._envs[group], self._parts[group]
         seed = None if self._seed is None else self._seed + part.start
-        observation: NDArray[np.float32] = env.reset(seed=seed)[0]
+        observation = self._next(group, seed)
         if seed is not None:
             env.action_space.seed(seed)
         for _ in range(group * self.problem.horizon // len(self._envs)):
-            observation = env.step(env.action_space.sample())[0]
+            observation = self._play(group, env.action_space.sample())[0]
         return observation
+
+    def _next(self, group: int, seed: int | None = None) -> NDArray[np.float32]:
+        """Begin the next episodes of a group."""
+        self._begun[group] += 1
+        self._played[group] = []
+        observation: NDArray[np.float32] = self._envs[group].reset(seed=seed)[0]
+        return observation
+
+    def _play(self, group: int, actions: NDArray[Any]) -> Any:
+        """Play the actions of a group."""
+        self._played[group].append(np.array(actions))
+        return self._envs[group].step(actions)
+
+    def position(self) -> dict[str, Any]:
+        """Return where the episodes stand: they follow from it, for `return_to`.
+
+        Returns:
+            "seed", the first episodes' seed; for each group "begun", the number of its episodes,
+            and "played", the actions in its present ones, `(t, n)` or `(t, n, d)`.
+        """
+        played = [torch.from_numpy(np.array(actions)) for actions in self._played]
+        return {"seed": self._first_seed, "begun": list(self._begun), "played": played}
+
+    def return_to(self, position: dict[str, Any]) -> NDArray[np.float32]:
+        """Play on to where another such environment stands; return what it observes there."""
+        self._first_seed, self._begun = position["seed"], [0 for _ in self._envs]
+        rows = []
+        for group, (begun, played) in enumerate(
+            zip(position["begun"], position["played"], strict=True)
+        ):
+            observation = self._next(group, position["seed"] + self._parts[group].start)
+            for _ in range(begun - 1):
+                observation = self._next(group)
+            for actions in played.numpy():
+                observation = self._play(group, actions)[0]
+            rows.append(observation)
+        return np.concatenate(rows)
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Keep the actions for `step_wait`."""
@@ -71,20 +114,18 @@ class NativeVecEnv(VecEnv):
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Play the actions."""
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        steps = [
-            self._step(env, part, infos[part])
-            for env, part in zip(self._envs, self._parts, strict=True)
-        ]
+        steps = [self._step(group, infos[part]) for group, part in enumerate(self._parts)]
         observation, rewards, over = (np.concatenate(column) for column in zip(*steps, strict=True))
         return observation, (rewards / self._scale).astype(np.float32), over, infos
 
-    def _step(self, env: Any, part: slice, infos: list[dict[str, Any]]) -> tuple[Any, Any, Any]:
+    def _step(self, group: int, infos: list[dict[str, Any]]) -> tuple[Any, Any, Any]:
         """Play a group's actions; at the end of its episodes, begin the next ones."""
-        observation, rewards, _, over, _ = env.step(self._actions[part])
+        actions = self._actions[self._parts[group]]
+        observation, rewards, _, over, _ = self._play(group, actions)
         if over.any():
             for one, last in zip(infos, observation, strict=True):
                 one["terminal_observation"], one["TimeLimit.truncated"] = last, True
-            observation = env.reset()[0]
+            observation = self._next(group)
         return observation, rewards, over
 
     def close(self) -> None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp.surrogate import surrogate
 from wgp_agents.gp.width import CONFIDENCE, deng_width, step_delta
-from wgp_agents.verify.play import Moment, batches
-from wgp_agents.verify.row import Curve, Findings, Row, failure_share
+from wgp_agents.theory.verify.play import Moment, batches
+from wgp_agents.theory.verify.row import Curve, Findings, Row, failure_share
 
 __all__ = ["all_times", "coverage", "drifting"]
 

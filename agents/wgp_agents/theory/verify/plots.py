@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wgp_agents.verify.row import Curve
+from wgp_agents.theory.verify.row import Curve
 from wgp_gym.drawing import new_figure
 
 if TYPE_CHECKING:

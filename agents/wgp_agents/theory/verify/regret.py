@@ -14,8 +14,8 @@ from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.gp.tuning import forgetting_rate, gain_order
 from wgp_agents.gp.weights import total_weight
 from wgp_agents.registry import make
-from wgp_agents.verify.play import BATCH, moments
-from wgp_agents.verify.row import FORMS, Curve, Findings, Row
+from wgp_agents.theory.verify.play import BATCH, moments
+from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem

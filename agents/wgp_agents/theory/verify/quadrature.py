@@ -12,8 +12,8 @@ from wgp_agents.gp.regression import WeightedGPRegressor
 from wgp_agents.gp.regret import deviation_error_bound
 from wgp_agents.gp.tuning import gain_order
 from wgp_agents.registry import make
-from wgp_agents.verify.play import moments
-from wgp_agents.verify.row import FORMS, Curve, Findings, Row
+from wgp_agents.theory.verify.play import moments
+from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.fourier import degree_for, error_bound, quadrature_features, sup_error
 from wgp_gym.kernels import Array, ModifiedMatern, SquaredExponential

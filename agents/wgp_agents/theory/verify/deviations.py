@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp.regret import deviation_error_bound, deviation_sum_bound
 from wgp_agents.gp.tuning import gain_order
-from wgp_agents.verify.row import FORMS, Curve, Findings, Row
+from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features
 from wgp_gym.fourier import degree_for, quadrature_features, sup_error

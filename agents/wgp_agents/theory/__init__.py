@@ -1,0 +1,1 @@
+"""What [Deng22] states, checked on real instances."""

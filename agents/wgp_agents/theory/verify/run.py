@@ -1,0 +1,174 @@
+"""All checks of the paper's statements, run side by side, and their files."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from wgp_agents.benchmark.files import Damaged, write_csv
+from wgp_agents.benchmark.parallel import Workers, run_as_done
+from wgp_agents.theory.verify.algebra import algebra
+from wgp_agents.theory.verify.confidence import all_times, coverage, drifting
+from wgp_agents.theory.verify.deviations import constants, sums, windows
+from wgp_agents.theory.verify.gains import eigendecay, gain_remarks, gain_theorems
+from wgp_agents.theory.verify.quadrature import agreement, deviation_error, feature_error
+from wgp_agents.theory.verify.regret import (
+    growth,
+    last_window,
+    regret_theorem,
+    small_budget,
+    tight_width,
+)
+from wgp_agents.theory.verify.row import Check, Curve, Findings, Row
+from wgp_agents.theory.verify.stored import ChecksFolder, Settings
+
+__all__ = ["CHECKS", "run", "summary", "table"]
+
+CHECKS: tuple[Check, ...] = (
+    algebra,
+    coverage,
+    all_times,
+    drifting,
+    feature_error,
+    deviation_error,
+    agreement,
+    sums,
+    constants,
+    last_window,
+    windows,
+    regret_theorem,
+    small_budget,
+    growth,
+    gain_theorems,
+    eigendecay,
+    gain_remarks,
+    tight_width,
+)
+"""In the paper's order, but for the last, which measures and claims nothing."""
+
+COLUMNS = (
+    "statement",
+    "claim",
+    "instance",
+    "measured",
+    "bound",
+    "slack",
+    "low",
+    "high",
+    "verdict",
+)
+CURVE_COLUMNS = ("panel", "label", "x", "y", "low", "high")
+LONG = (growth, drifting, coverage, all_times, tight_width)  # begun first
+
+
+def run(folder: ChecksFolder, jobs: int) -> Iterator[Findings]:
+    """Do the checks that a folder lacks, with a progress bar, and write the tables as they grow.
+
+    Args:
+        folder: The folder; it says what the checks are done with.
+        jobs: Processes; 1 runs everything in this one. Any number gives the same rows.
+
+    Yields:
+        All findings so far, in the order of `CHECKS`: of what was there before, then after each
+        check.
+    """
+    done = stored(folder)
+    yield written(folder, done)
+    order = sorted(CHECKS, key=lambda check: LONG.index(check) if check in LONG else len(LONG))
+    work = [check for check in order if check.__name__ not in done]
+    one = partial(run_check, folder.settings)
+    with (
+        tqdm(total=len(CHECKS), initial=len(done), unit="check", desc="verifying") as bar,
+        closing(run_as_done(one, work, Workers(jobs))) as outcomes,
+    ):
+        for name, found in outcomes:
+            folder.write(name, found)
+            done[name] = folder.read(name)
+            yield written(folder, done)
+            bar.update()
+
+
+def stored(folder: ChecksFolder) -> dict[str, Findings]:
+    """Return the findings that are there, by the check's name."""
+    done = {}
+    for check in CHECKS:
+        with suppress(FileNotFoundError):
+            try:
+                done[check.__name__] = folder.read(check.__name__)
+            except Damaged as error:
+                tqdm.write(f"{error} It is checked again.", file=sys.stderr)
+    return done
+
+
+def run_check(settings: Settings, check: Check) -> tuple[str, Findings]:
+    """Do a check; return its name and its findings."""
+    # On more threads the last digits depend on their number.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return check.__name__, check(*settings)
+
+
+def written(folder: ChecksFolder, done: dict[str, Findings]) -> Findings:
+    """Write the tables of all checks that are done; return what is in them."""
+    found = [done[check.__name__] for check in CHECKS if check.__name__ in done]
+    rows = [row for one in found for row in one.rows]
+    curves = [curve for one in found for curve in one.curves]
+    write_tables(rows, curves, folder.path)
+    return Findings(rows, curves)
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows for people, two lines each: the outcome, then the claim."""
+    lines = []
+    for row in rows:
+        numbers = f"{row.measured:.4g}"
+        if not np.isnan(row.bound):
+            numbers += f" <= {row.bound:.4g}"
+        if not np.isnan(row.low):
+            numbers += f"  (95 %: {row.low:.4g} to {row.high:.4g})"
+        if not np.isnan(row.bound):
+            numbers += f"  slack {row.slack:.3g}"
+        lines += [
+            f"{row.statement:20}{row.verdict}: {numbers}",
+            f"    {row.claim} [{row.instance}]",
+        ]
+    return "\n".join(lines)
+
+
+def summary(rows: list[Row]) -> str:
+    """Return how many rows came out how."""
+    counts = Counter(row.verdict for row in rows)
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+
+
+def write_tables(rows: list[Row], curves: list[Curve], folder: Path) -> None:
+    """Write statements.csv and curves.csv, each whole or not at all.
+
+    Args:
+        rows: The rows of all checks that are done.
+        curves: Their curves.
+        folder: Where the files go; it must exist.
+    """
+    table_rows = [{column: getattr(row, column) for column in COLUMNS} for row in rows]
+    write_csv(folder / "statements.csv", table_rows, COLUMNS)
+    points = [
+        dict(zip(CURVE_COLUMNS, (curve.panel, curve.label, *point), strict=True))
+        for curve in curves
+        for point in zip(*filled(curve), strict=True)
+    ]
+    write_csv(folder / "curves.csv", points, CURVE_COLUMNS)
+
+
+def filled(curve: Curve) -> tuple[Any, ...]:
+    """Return x, y and the interval's ends, NaN where there is none."""
+    none = np.full(len(curve.x), np.nan)
+    low, high = (none if end is None else end for end in (curve.low, curve.high))
+    return curve.x.tolist(), np.asarray(curve.y).tolist(), low.tolist(), high.tolist()

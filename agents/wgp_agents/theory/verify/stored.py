@@ -1,0 +1,196 @@
+"""The folder of `wgp-gym verify`: each check's findings in a file of its own, written whole."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from wgp_agents.benchmark.files import (
+    Damaged,
+    other_versions,
+    read_whole,
+    write_json,
+    write_manifest,
+)
+from wgp_agents.benchmark.output import (
+    changes,
+    check_no_link,
+    held,
+    refuse_to_mix,
+    warn_of_versions,
+)
+from wgp_agents.theory.verify.row import Curve, Findings, Row
+
+__all__ = ["ChecksFolder", "Settings"]
+
+FORMAT = "wgp-gym verify 1"
+MANIFEST, FOLDER = "manifest.json", "checks"
+MOST_BYTES = 1 << 24  # of a file of findings: the largest has 100,000
+TEXTS = ("statement", "claim", "instance")
+
+
+class Settings(NamedTuple):
+    """What the findings follow from, beside the release.
+
+    Attributes:
+        quick: Whether runs are fewer and horizons shorter.
+        seed: What all randomness follows from.
+    """
+
+    quick: bool
+    seed: int
+
+
+class ChecksFolder:
+    """The findings of the checks that were done with the same settings.
+
+    Attributes:
+        path: The folder.
+        settings: The settings.
+    """
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.path = path
+        self.settings = settings
+
+    @classmethod
+    @contextmanager
+    def held(cls, path: Path, settings: Settings) -> Iterator[Self]:
+        """Hold a folder for this process, to write findings.
+
+        Args:
+            path: The folder: empty (it is made if need be), or with findings of these settings.
+            settings: The settings.
+
+        Raises:
+            ValueError: If it holds anything else, or another process holds it.
+            OSError: If it cannot be made.
+        """
+        for name in (MANIFEST, FOLDER):
+            check_no_link(path / name, folder=name == FOLDER)
+        with held(path, MANIFEST, [f"{MANIFEST}.part"], "wgp-gym verify"):
+            folder = cls(path, settings)
+            folder._claim()
+            yield folder
+
+    def _claim(self) -> None:
+        """Write the manifest, unless that of the same settings is there."""
+        settings = self.settings._asdict() | {"wgp-gym": version("wgp-gym")}
+        manifest = self.path / MANIFEST
+        if manifest.exists():
+            content = read_manifest(manifest)
+            if found := changes(content["settings"], settings):
+                refuse_to_mix(self.path, "run of the checks", found)
+            warn_of_versions(manifest, other_versions(content["versions"]))
+            return
+        write_manifest(manifest, {"format": FORMAT, "settings": settings})
+
+    def read(self, name: str) -> Findings:
+        """Return the findings of a check.
+
+        Raises:
+            FileNotFoundError: If it was not done yet.
+            Damaged: If the file does not hold what was written for this very check.
+        """
+        path = self.path / FOLDER / f"{name}.json"
+        try:
+            content = json.loads(read_whole(path, MOST_BYTES))
+            if content["check"] != name or content["settings"] != self.settings._asdict():
+                raise Damaged("holds the findings of another check.")
+            return decoded(content)
+        except Damaged as error:
+            raise Damaged(f"{path} {error}") from None
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise Damaged(f"{path} holds no findings ({type(error).__name__}).") from error
+
+    def write(self, name: str, findings: Findings) -> None:
+        """Write the findings of a check, whole or not at all."""
+        whose = {"check": name, "settings": self.settings._asdict()}
+        (self.path / FOLDER).mkdir(exist_ok=True)
+        write_json(self.path / FOLDER / f"{name}.json", whose | encoded(findings))
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return what a manifest says.
+
+    Raises:
+        ValueError: If it is none of `wgp-gym verify`.
+    """
+    try:
+        content = json.loads(read_whole(path, MOST_BYTES))
+        tables = content["settings"], content["versions"]
+        if content["format"] == FORMAT and all(isinstance(one, dict) for one in tables):
+            return dict(content)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    raise ValueError(f"{path} is no manifest of `wgp-gym verify`. Choose another folder.")
+
+
+def encoded(findings: Findings) -> dict[str, Any]:
+    """Return findings as plain JSON values; null stands for NaN, and for an end that is not."""
+    rows = [{key: plain(value) for key, value in asdict(row).items()} for row in findings.rows]
+    curves = [
+        {key: plain(value) for key, value in curve._asdict().items()} for curve in findings.curves
+    ]
+    return {"rows": rows, "curves": curves}
+
+
+def plain(value: Any) -> Any:
+    """Return a value without types of numpy's and without NaN."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def decoded(content: dict[str, Any]) -> Findings:
+    """Return the findings that `encoded` has written down.
+
+    Raises:
+        ValueError: If a value is not of its type.
+        TypeError: Likewise.
+        KeyError: If one is missing.
+    """
+    rows = [read_row(row) for row in content["rows"]]
+    return Findings(rows, [read_curve(curve) for curve in content["curves"]])
+
+
+def read_row(row: dict[str, Any]) -> Row:
+    """Return a row of the plain values in a table."""
+    values: dict[str, Any] = {field.name: row[field.name] for field in fields(Row)}
+    for name, value in values.items():
+        number = value is None or type(value) in (int, float)
+        fits = isinstance(value, str) if name in TEXTS else number
+        if not (isinstance(value, bool) if name == "documented" else fits):
+            raise ValueError(name)
+    given: dict[str, Any] = {name: math.nan if v is None else v for name, v in values.items()}
+    return Row(**given)
+
+
+def read_curve(curve: dict[str, Any]) -> Curve:
+    """Return a curve of the plain values in a table."""
+    columns = [None if curve[key] is None else array(curve[key]) for key in ("low", "high")]
+    x, y = array(curve["x"]), array(curve["y"])
+    if any(column is not None and column.shape != x.shape for column in (y, *columns)):
+        raise ValueError("columns of one length")
+    return Curve(str(curve["panel"]), str(curve["label"]), x, y, *columns)
+
+
+def array(values: list[int | float | None]) -> Any:
+    """Return numbers as an array of one axis; whole ones stay whole.
+
+    Raises:
+        TypeError: If they are none.
+    """
+    if not all(value is None or type(value) in (int, float) for value in values):
+        raise TypeError("numbers")
+    return np.array([math.nan if value is None else value for value in values])

@@ -19,6 +19,7 @@ __all__ = [
     "check_int",
     "check_names",
     "check_range",
+    "cut",
     "is_number",
     "misread",
     "reject",
@@ -57,7 +58,12 @@ def shown(value: object) -> str:
         text = Cutter().repr(value)
     except Exception:  # somebody's own `__repr__`, or what it writes out
         text = f"<a {type(value).__name__}>"
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return cut(text, LONGEST)
+
+
+def cut(text: str, most: int = 300) -> str:
+    """Return a text, shortened for a message to at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:

@@ -39,11 +39,11 @@ class Network:
         layers = ((inputs, hidden), (hidden, hidden), (hidden, 1))
         self._shapes = [(rows, width) for below, width in layers for rows in (below, 1)]
         size = sum(rows * columns for rows, columns in self._shapes)
-        self._weights, self._first, self._second = np.zeros((3, batch, size), np.float32)
+        self.weights, self._first, self._second = np.zeros((3, batch, size), np.float32)
         self._rate = learning_rate.astype(np.float32)
         self._updates = np.zeros(batch, np.float32)
 
-    def _split(self, flat: Floats) -> Iterator[Floats]:
+    def split(self, flat: Floats) -> Iterator[Floats]:
         """Yield the weights and offsets of each layer, views `(b, rows, columns)` of `(b, P)`."""
         start = 0
         for rows, columns in self._shapes:
@@ -54,14 +54,14 @@ class Network:
         """Give the learners in `mask` `(B,)` new weights that follow from `uniform` `(B,)`."""
         for i in np.flatnonzero(mask):
             normal = np.random.default_rng(int(uniform[i] * 2**53)).standard_normal
-            for part in self._split(self._weights[i : i + 1]):
+            for part in self.split(self.weights[i : i + 1]):
                 rows = part.shape[1]
                 part[:] = 0.0 if rows == 1 else normal(part.shape) * np.sqrt(2 / rows)
         self._first[mask] = self._second[mask] = self._updates[mask] = 0.0
 
     def values(self, inputs: Floats) -> Floats:
         """Return the outputs on inputs `(n, p)` that all learners share, `(B, n)`."""
-        parts = list(self._split(self._weights))
+        parts = list(self.split(self.weights))
         blocks = range(0, len(inputs), BLOCK)  # or the hidden units of all arms fill the memory
         values = [forward(parts, inputs[start : start + BLOCK])[-1][:, :, 0] for start in blocks]
         return np.concatenate(values, axis=1)
@@ -84,7 +84,7 @@ class Network:
             steps: How many.
         """
         theta, first, second = (
-            state[learners] for state in (self._weights, self._first, self._second)
+            state[learners] for state in (self.weights, self._first, self._second)
         )
         gradient, rate = np.empty_like(theta), self._rate[learners, None]
         for _ in range(steps):
@@ -95,14 +95,14 @@ class Network:
             age = self._updates[learners, None]
             size = np.sqrt(second / (1 - DECAYS[1] ** age)) + EPSILON
             theta -= rate * (first / (1 - DECAYS[0] ** age)) / size
-        self._weights[learners], self._first[learners] = theta, first
+        self.weights[learners], self._first[learners] = theta, first
         self._second[learners] = second
 
     def _differentiate(
         self, theta: Floats, gradient: Floats, inputs: Floats, targets: Floats, weights: Floats
     ) -> None:
         """Write the gradient of the weighted mean squared error, `(b, P)`."""
-        parts, slopes = list(self._split(theta)), list(self._split(gradient))
+        parts, slopes = list(self.split(theta)), list(self.split(gradient))
         one, two, out = forward(parts, inputs)
         error = 2 * weights[:, :, None] * (out - targets[:, :, None])
         for layer, below in ((4, two), (2, one), (0, inputs)):

@@ -75,11 +75,11 @@ class NeuralGreedy(Agent):
         self.memory = check_int("memory", memory, owner, 1, MOST)
         self.updates = check_int("updates", updates, owner, 1, MOST)
         rate = per_learner(owner, "learning_rate", learning_rate, batch, 0, 1, "right")
-        self._inputs = inputs(self.problem, self.problem.domain)
-        sizes = self._inputs.shape[1], check_int("hidden", hidden, owner, 1, MOST_UNITS)
-        self._network = Network(batch, *sizes, rate)
-        self._seen = np.zeros((batch, self.memory, sizes[0]), np.float32)
-        self._rewards = np.zeros((batch, self.memory))
+        self.inputs = inputs(self.problem, self.problem.domain)
+        sizes = self.inputs.shape[1], check_int("hidden", hidden, owner, 1, MOST_UNITS)
+        self.network = Network(batch, *sizes, rate)
+        self.seen = np.zeros((batch, self.memory, sizes[0]), np.float32)
+        self.rewards = np.zeros((batch, self.memory))
         self._plays = np.zeros(batch, np.int64)
         self._mean, self._square = np.zeros((2, batch))
         self._untrained = np.ones(batch, bool)
@@ -90,12 +90,12 @@ class NeuralGreedy(Agent):
         self._untrained[mask] = True
 
     def _draw_weights(self, mask: Mask, uniform: Array) -> None:
-        self._network.draw(mask, uniform)
+        self.network.draw(mask, uniform)
         self._untrained &= ~mask
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         self._draw_weights(self._untrained, uniform.draw())  # as many draws whoever restarts
-        values = self._network.values(self._inputs)
+        values = self.network.values(self.inputs)
         if not np.isfinite(values).all():
             not_finite()
         tied = values >= values.max(axis=1, keepdims=True) - TIE
@@ -113,20 +113,20 @@ class NeuralGreedy(Agent):
         if untrained.any():  # they are shown a play before they have acted
             self._draw_weights(untrained, self._require_reset().draw())
         rows = np.flatnonzero(active)
-        seen = inputs(self.problem, actions) if self.problem.continuous else self._inputs[actions]
+        seen = inputs(self.problem, actions) if self.problem.continuous else self.inputs[actions]
         place = self._plays[rows] % self.memory
-        self._seen[rows, place], self._rewards[rows, place] = seen[rows], rewards[rows]
+        self.seen[rows, place], self.rewards[rows, place] = seen[rows], rewards[rows]
         self._plays[rows] += 1
         step = rewards[rows] - self._mean[rows]  # Welford's sums
         self._mean[rows] += step / self._plays[rows]
         self._square[rows] += step * (rewards[rows] - self._mean[rows])
-        self._network.fit(rows, self._seen[rows], *self._targets(rows), self.updates)
+        self.network.fit(rows, self.seen[rows], *self.targets(rows), self.updates)
 
-    def _targets(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    def targets(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Return the standardised rewards in the memory, and weights that sum to 1, `(b, M)`."""
         plays = self._plays[rows, None]
         std = np.sqrt(self._square[rows, None] / plays)
-        targets = (self._rewards[rows] - self._mean[rows, None]) / np.where(std > 0, std, 1.0)
+        targets = (self.rewards[rows] - self._mean[rows, None]) / np.where(std > 0, std, 1.0)
         kept = np.arange(self.memory) < plays
         weights = kept / np.minimum(plays, self.memory)
         return np.where(kept, targets, 0.0).astype(np.float32), weights.astype(np.float32)

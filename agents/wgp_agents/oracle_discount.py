@@ -65,7 +65,7 @@ class OracleDiscount(Agent):
         self._t = np.zeros(self.num_learners, np.int64)
         point = (self.problem.domain.shape[1],) if self.problem.continuous else ()
         dtype = np.float32 if self.problem.continuous else np.int64
-        self._plan = np.zeros((self.problem.horizon, self.num_learners, *point), dtype)
+        self.plan = np.zeros((self.problem.horizon, self.num_learners, *point), dtype)
         self._rows = np.arange(self.num_learners)
 
     def _restart(self, mask: Mask) -> None:
@@ -76,7 +76,7 @@ class OracleDiscount(Agent):
         missing = np.isnan(self.best)
         if missing.any():
             self._look_ahead(missing, seeds)
-        return self._plan[np.minimum(self._t, len(self._plan) - 1), self._rows]
+        return self.plan[np.minimum(self._t, len(self.plan) - 1), self._rows]
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         del actions, rewards
@@ -101,7 +101,7 @@ class OracleDiscount(Agent):
                 better = wanted & (regret < least)
                 least[better] = regret[better]
                 self.best[learners][better] = discount
-                self._plan[: len(plays), learners][:, better] = plays[:, better]
+                self.plan[: len(plays), learners][:, better] = plays[:, better]
 
     def _run(
         self, dynamics: Dynamics, discount: float, seeds: list[int], common: GPParameters

@@ -76,8 +76,8 @@ class TVGPUCB(GPAgent):
 
     def _drifts(self) -> Array:
         """Return the eps of every learner, given or fitted, `(B,)`."""
-        assert isinstance(self._memory, DriftMemory)
-        return self._memory.eps
+        assert isinstance(self.memory, DriftMemory)
+        return self.memory.eps
 
     @locked
     def drift(self) -> Any:

@@ -46,7 +46,7 @@ class Dynamics:
         self.batch = batch
         self.t = 0
         self.history: list[tuple[NDArray[Any], Array]] | None = [] if record else None
-        self._episodes: list[Episode] = []
+        self.episodes: list[Episode] = []
         self._unmoved = np.zeros(batch, bool)
         # A Python list: picking a scalar from it costs a tenth of picking it from an array.
         self._position: list[int] = task.path.index.tolist()
@@ -60,21 +60,21 @@ class Dynamics:
     def problem(self) -> BanditProblem:
         """What a learner may know of the B episodes, in arrays `(B,)`."""
         noise_scale = np.full(self.batch, self.task.noise.scale)
-        if not self._episodes:
+        if not self.episodes:
             return replace(self.task.problem(), noise_scale=noise_scale)
         return replace(
             self.task.problem(),
             noise_scale=noise_scale,
-            norm_bound=np.array([episode.norm_bound for episode in self._episodes]),
-            variation_budget=np.array([episode.variation_budget for episode in self._episodes]),
+            norm_bound=np.array([episode.norm_bound for episode in self.episodes]),
+            variation_budget=np.array([episode.variation_budget for episode in self.episodes]),
         )
 
     @property
     def single_problem(self) -> BanditProblem:
         """What a learner may know of the first episode; before the first reset, of the task."""
-        if not self._episodes:
+        if not self.episodes:
             return self.task.problem()
-        first = self._episodes[0]
+        first = self.episodes[0]
         bound, budget = first.norm_bound, first.variation_budget
         return replace(self.task.problem(), norm_bound=bound, variation_budget=budget)
 
@@ -89,7 +89,7 @@ class Dynamics:
         self._variation = gather(episodes, "variation")
         self._sup_variation = gather(episodes, "sup_variation")
         self._changes = np.diff(self._variation, axis=0, prepend=self._variation[:1]) > 0
-        self._episodes = [replace(episode, arms=None) for episode in episodes]  # the truth has them
+        self.episodes = [replace(episode, arms=None) for episode in episodes]  # the truth has them
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
         self._places: NDArray[Any] = np.zeros((self.batch, self.task.domain.shape[1]))
@@ -123,7 +123,7 @@ class Dynamics:
         Raises:
             ResetNeeded: If there was no reset yet, or the episodes are over.
         """
-        if not self._episodes or self.over:
+        if not self.episodes or self.over:
             raise ResetNeeded("The episode is over or was never begun: call reset() first.")
         t = self.t
         u = self._position[t]
@@ -140,7 +140,7 @@ class Dynamics:
             self.history.append((np.array(self._places), self.reward))
 
     def _require_reset(self) -> None:
-        if not self._episodes:
+        if not self.episodes:
             raise ResetNeeded("No episode was drawn yet: call reset() first.")
 
     @property

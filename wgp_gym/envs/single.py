@@ -94,12 +94,12 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         self.render_mode = rendering.checked_mode(render_mode, "BanditEnv")
         self.observation_space: spaces.Space[NDArray[np.float32]] = observation_space(self.task)
         self.action_space = action_space(self.task)
-        self._dynamics = Dynamics(self.task, 1, record=render_mode is not None)
+        self.dynamics = Dynamics(self.task, 1, record=render_mode is not None)
 
     @property
     def problem(self) -> BanditProblem:
         """What a learner may know of this episode; before the first reset, of the task."""
-        return self._dynamics.single_problem
+        return self.dynamics.single_problem
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -118,8 +118,8 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         """
         check_options(options, "BanditEnv.reset")
         super().reset(seed=seed_list(seed, 1)[0])
-        self._dynamics.reset([self.np_random])
-        return self._dynamics.observation()[0], self._info()
+        self.dynamics.reset([self.np_random])
+        return self.dynamics.observation()[0], self._info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Play an action.
@@ -135,13 +135,13 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
             ValueError: If the action is not in the action space.
             ResetNeeded: If the episode is over or was never begun.
         """
-        self._dynamics.step(checked_actions(self.action_space, action)[None])
-        dynamics = self._dynamics
+        self.dynamics.step(checked_actions(self.action_space, action)[None])
+        dynamics = self.dynamics
         reward = float(dynamics.reward[0])
         return dynamics.observation()[0], reward, False, dynamics.over, self._info()
 
     def _info(self) -> dict[str, Any]:
-        info = self._dynamics.info()
+        info = self.dynamics.info()
         best = info.pop("optimal_action")
         single = {"t": info.pop("t")} | {key: value.item() for key, value in info.items()}
         single["optimal_action"] = best[0].copy() if self.task.continuous else best.item()
@@ -155,12 +155,12 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        rewards: Array = self._dynamics.expected_rewards()[0]
+        rewards: Array = self.dynamics.expected_rewards()[0]
         return rewards
 
     def optimal_action(self) -> Any:
         """Return where this function is largest: an arm's index, or a point `(d,)`."""
-        best = self._dynamics.optimal_actions()[0]
+        best = self.dynamics.optimal_actions()[0]
         return best if self.task.continuous else int(best)
 
     def function_changes(self) -> bool:
@@ -171,7 +171,7 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        return bool(self._dynamics.function_changes()[0])
+        return bool(self.dynamics.function_changes()[0])
 
     def fork(self) -> Dynamics:
         """Return this episode from here on, the same functions and noise, as a batch of one.
@@ -181,10 +181,10 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        return self._dynamics.fork()
+        return self.dynamics.fork()
 
     def render(self) -> Any:
         """Return the picture, `(height, width, 3)` of uint8, or the text of this moment."""
         if self.render_mode is None:
             return None
-        return rendering.render(rendering.view(self._dynamics, 0), self.render_mode)
+        return rendering.render(rendering.view(self.dynamics, 0), self.render_mode)

@@ -79,13 +79,13 @@ class BanditVectorEnv(
         self.single_action_space = action_space(self.task)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._dynamics = Dynamics(self.task, num_envs, record=render_mode is not None)
+        self.dynamics = Dynamics(self.task, num_envs, record=render_mode is not None)
         self._generators: list[np.random.Generator] = []
 
     @property
     def problem(self) -> BanditProblem:
         """What a learner may know of these episodes, with arrays `(B,)`."""
-        return self._dynamics.problem
+        return self.dynamics.problem
 
     def reset(
         self,
@@ -123,8 +123,8 @@ class BanditVectorEnv(
                 self._generators[i] = seeding.np_random(one)[0]
 
     def _reset(self) -> Batch:
-        self._dynamics.reset(self._generators)
-        return self._dynamics.observation(), self._info()
+        self.dynamics.reset(self._generators)
+        return self.dynamics.observation(), self._info()
 
     def step(
         self, actions: Any
@@ -143,7 +143,7 @@ class BanditVectorEnv(
             ResetNeeded: If there was no reset yet, or the episodes are over and autoreset is
                 disabled.
         """
-        dynamics, flags = self._dynamics, np.zeros(self.num_envs, bool)
+        dynamics, flags = self.dynamics, np.zeros(self.num_envs, bool)
         if self._generators and dynamics.over and self._autoreset == AutoresetMode.NEXT_STEP:
             observation, info = self._reset()
             return observation, np.zeros(self.num_envs), flags, flags.copy(), info
@@ -171,7 +171,7 @@ class BanditVectorEnv(
 
     def _info(self) -> dict[str, Any]:
         """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""
-        info = self._dynamics.info()
+        info = self.dynamics.info()
         info["t"] = np.full(self.num_envs, info["t"])
         masks = zip(
             (f"_{key}" for key in info), np.ones((len(info), self.num_envs), bool), strict=True
@@ -186,11 +186,11 @@ class BanditVectorEnv(
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        return self._dynamics.expected_rewards()
+        return self.dynamics.expected_rewards()
 
     def optimal_action(self) -> NDArray[Any]:
         """Return where these functions are largest: arms `(B,)`, or points `(B, d)`."""
-        return self._dynamics.optimal_actions()
+        return self.dynamics.optimal_actions()
 
     def function_changes(self) -> NDArray[np.bool_]:
         """Return whether the next actions meet other functions than those before them, `(B,)`.
@@ -200,7 +200,7 @@ class BanditVectorEnv(
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        return self._dynamics.function_changes()
+        return self.dynamics.function_changes()
 
     def fork(self) -> Dynamics:
         """Return these episodes from here on, the same functions and noise.
@@ -210,13 +210,13 @@ class BanditVectorEnv(
         Raises:
             ResetNeeded: If there was no reset yet.
         """
-        return self._dynamics.fork()
+        return self.dynamics.fork()
 
     def render(self) -> tuple[Any, ...] | None:
         """Return one picture or text for each sub-environment."""
         if self.render_mode is None:
             return None
-        views = (rendering.view(self._dynamics, i) for i in range(self.num_envs))
+        views = (rendering.view(self.dynamics, i) for i in range(self.num_envs))
         return tuple(rendering.render(view, self.render_mode) for view in views)
 
 

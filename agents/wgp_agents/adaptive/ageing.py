@@ -50,10 +50,10 @@ class AgeingMemory(Memory):
     def __init__(self, decisions: Decisions, *, injection: Array, horizon: int) -> None:
         basis = decisions.basis
         batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self._basis, self._embed = basis, decisions.embed
+        self.basis, self._embed = basis, decisions.embed
         self._many = basis.rank > MANY_FEATURES
         self._few, self._any_many = ~self._many, bool(self._many.any())
-        self._bank = make_bank(injection / basis.ridge, horizon, m)
+        self.bank = make_bank(injection / basis.ridge, horizon, m)
         gram = np.zeros((batch, m, m))
         arrays = DiscountArrays(
             gram=gram,
@@ -66,14 +66,14 @@ class AgeingMemory(Memory):
             tight=np.zeros((batch, 0)),
         )
         super().__init__(arrays, arrays.variance)
-        self._kept: DiscountArrays = arrays
+        self.kept: DiscountArrays = arrays
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; the injection stays that of the constructor."""
         del forgetting
-        for array in (self._bank.grams, self._bank.targets, *self._kept):
+        for array in (self.bank.grams, self.bank.targets, *self.kept):
             array[mask] = 0.0
-        self.variance[mask] = self._basis.prior
+        self.variance[mask] = self.basis.prior
         self.held[mask] = 0
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
@@ -82,8 +82,8 @@ class AgeingMemory(Memory):
         if share is not None:
             root = np.sqrt(share)
             features, rewards = features * root[:, None], rewards * root
-        basis, kept = self._basis, self._kept
-        ageing_update(features, rewards, active, basis.rank, self._bank, kept)
+        basis, kept = self.basis, self.kept
+        ageing_update(features, rewards, active, basis.rank, self.bank, kept)
         compiled.posteriors(active & self._few, basis, kept)
         if self._any_many:
             blas.posteriors(active & self._many, basis, kept)
@@ -91,7 +91,7 @@ class AgeingMemory(Memory):
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
-        predict = blas.posterior_of(i, self._basis, self._kept)
+        predict = blas.posterior_of(i, self.basis, self.kept)
 
         def _predict(phi: Array) -> tuple[Array, Array, Array]:
             mean, variance, _ = predict(phi)
@@ -102,11 +102,11 @@ class AgeingMemory(Memory):
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         drawn = np.zeros_like(normals)
-        compiled.deviations(normals, self._few, self._basis, self._kept, drawn)
+        compiled.deviations(normals, self._few, self.basis, self.kept, drawn)
         if self._any_many:
             with blas.single_thread():
                 for i in np.flatnonzero(self._many).tolist():
-                    drawn[i] = blas.deviation_of(i, normals[i], self._basis, self._kept)
+                    drawn[i] = blas.deviation_of(i, normals[i], self.basis, self.kept)
         return drawn
 
 

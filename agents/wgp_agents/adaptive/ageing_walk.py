@@ -48,39 +48,39 @@ class WalkMemory(Memory):
     def __init__(self, decisions: Decisions, *, injection: Array) -> None:
         basis = decisions.basis
         batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self._basis, self._embed, self._injection = basis, decisions.embed, injection
+        self.basis, self._embed, self._injection = basis, decisions.embed, injection
         arrays, self._level = one_filter(batch, m, n), one_filter(batch, m, n)
         super().__init__(arrays, arrays.variance)
-        self._kept: DriftArrays = arrays
+        self.kept: DriftArrays = arrays
         self._size = np.ones(batch)  # v_t
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all, and start with t = 0; the injection stays that of the constructor."""
         del forgetting
-        for kept in (self._level, self._kept):
+        for kept in (self._level, self.kept):
             for array in (kept.weights, kept.score, kept.gains, kept.age, kept.mean, kept.gain):
                 array[mask] = 0
-            kept.covariance[mask] = np.eye(len(self._basis.phi))
-            kept.variance[mask] = self._basis.prior
+            kept.covariance[mask] = np.eye(len(self.basis.phi))
+            kept.variance[mask] = self.basis.prior
         self._size[mask] = 1.0
         self.held[mask] = 0
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, and let the function walk to the next step."""
         features, share = self._embed(plays)
-        ridge, now, level = self._basis.ridge, self._size, self._level
+        ridge, now, level = self.basis.ridge, self._size, self._level
         left = 0.0 if share is None else ridge / share - ridge
         then = now + self._injection
         level.eps[:, 0] = self._injection / then
         scaled, noise = rewards / np.sqrt(now), ridge / now + left
-        drift_update(features, scaled, noise, active, self._basis, level)
+        drift_update(features, scaled, noise, active, self.basis, level)
         self._size = np.where(active, then, now)
         self.held += active
         self._scale()
 
     def _scale(self) -> None:
         """Turn the filter of f_t / v_t^{1/2} into that of f_t."""
-        level, kept, size = self._level, self._kept, self._size
+        level, kept, size = self._level, self.kept, self._size
         root = np.sqrt(size)
         np.multiply(level.covariance, size[:, None, None, None], out=kept.covariance)
         np.multiply(level.weights, root[:, None, None], out=kept.weights)
@@ -90,10 +90,10 @@ class WalkMemory(Memory):
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
-        return filter_predictor(i, self._basis.rank, self._kept)
+        return filter_predictor(i, self.basis.rank, self.kept)
 
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         drawn = np.zeros_like(normals)
-        drift_deviations(normals, self._basis.rank, self._kept, drawn)
+        drift_deviations(normals, self.basis.rank, self.kept, drawn)
         return drawn

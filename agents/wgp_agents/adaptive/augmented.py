@@ -50,7 +50,7 @@ class ChangeDetection(Supervisor):
     def __init__(
         self, covering: NDArray[Any], horizon: int, exploration: Array, detector: GLR
     ) -> None:
-        self._covering, self._detector = covering, detector
+        self._covering, self.detector = covering, detector
         per_arm = math.log(max(horizon, 2)) / horizon  # T = 1 would force nobody at its only step
         self._rate = exploration * math.sqrt(len(covering) * per_arm)
         self._age = np.zeros(len(exploration), np.int64)
@@ -61,8 +61,8 @@ class ChangeDetection(Supervisor):
     ) -> None:
         """Begin the first turn."""
         del problem, norm_bound
-        self._detector.sigma[mask] = np.maximum(noise_scale, MIN_SIGMA)[mask, None]
-        self._detector.restart(mask[:, None])
+        self.detector.sigma[mask] = np.maximum(noise_scale, MIN_SIGMA)[mask, None]
+        self.detector.restart(mask[:, None])
         self._age[mask] = 0
         self.resets[mask] = 0
 
@@ -96,11 +96,11 @@ class ChangeDetection(Supervisor):
         if met.ndim == 3:
             met = met.all(axis=2)
         shown = np.broadcast_to(rewards[:, None], met.shape)
-        alarms = self._detector.update(shown, met & active[:, None]).sum(axis=1) > 0
+        alarms = self.detector.update(shown, met & active[:, None]).sum(axis=1) > 0
         self._age += active
         if alarms.any():
             forget_all(memory, alarms)
-            self._detector.restart(alarms[:, None])
+            self.detector.restart(alarms[:, None])
             self._age[alarms] = 0
             self.resets[alarms] += 1
 

@@ -88,7 +88,7 @@ class ModelBank:
         m, shape = int(places.rank.max()), (batch, len(drift))
         self._early_features = np.zeros((rates.youth, batch, len(places.rank), m))
         self._early_left = np.zeros((rates.youth, batch, len(places.rank)))
-        self._kept = BankArrays(
+        self.kept = BankArrays(
             covariance=np.zeros((*shape, m, m)),
             weights=np.zeros((*shape, m)),
             square=np.zeros(shape),
@@ -106,15 +106,15 @@ class ModelBank:
 
     def restart(self, mask: Mask) -> None:
         """Forget all that the learners in `mask` `(B,)` know."""
-        for array in self._kept:
+        for array in self.kept:
             array[mask] = 0
-        self._kept.covariance[mask] = np.eye(self._kept.covariance.shape[2])
+        self.kept.covariance[mask] = np.eye(self.kept.covariance.shape[2])
 
     def update(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:
         """Take in one observation of every learner in `active`: see `Places.embed`."""
         features, left = self._places.embed(plays)
-        bank_update(features, left, rewards, active, self.models, self._rates, self._kept)
-        seen, youth = self._kept.seen, self._rates.youth
+        bank_update(features, left, rewards, active, self.models, self._rates, self.kept)
+        seen, youth = self.kept.seen, self._rates.youth
         early = np.flatnonzero(active & (seen <= youth))
         if early.size:
             at = seen[early] - 1, early
@@ -125,48 +125,48 @@ class ModelBank:
 
     def _look_back(self, learners: NDArray[np.int64]) -> None:
         """Let those of the learners to whom an odd reward was paid take in all of theirs again."""
-        rewards = self._kept.latest.copy()
+        rewards = self.kept.latest.copy()
         rewards[learners] = without_odd(rewards[learners])
-        again = (rewards != self._kept.latest).any(axis=1)
+        again = (rewards != self.kept.latest).any(axis=1)
         if again.any():
             self.restart(again)
             for features, left, paid in zip(
                 self._early_features, self._early_left, rewards.T, strict=True
             ):
-                bank_update(features, left, paid, again, self.models, self._rates, self._kept)
+                bank_update(features, left, paid, again, self.models, self._rates, self.kept)
 
     @property
     def chosen(self) -> NDArray[np.int64]:
         """Each learner's model, `(B,)`."""
-        return self._kept.chosen.copy()
+        return self.kept.chosen.copy()
 
     @property
     def age(self) -> NDArray[np.int64]:
         """Steps since that model was last restarted, `(B,)`."""
-        ages: NDArray[np.int64] = self._kept.age[self._rows, self._kept.chosen]
+        ages: NDArray[np.int64] = self.kept.age[self._rows, self.kept.chosen]
         return ages
 
     @property
     def zero(self) -> Array:
         """Where that model counts rewards from, `(B,)`."""
-        zeros: Array = self._kept.zero[self._rows, self._kept.chosen]
+        zeros: Array = self.kept.zero[self._rows, self.kept.chosen]
         return zeros
 
     @property
     def scale(self) -> Array:
         """The function's scale s by each learner's model, `(B,)`; 0 where nothing is known."""
-        at = self._rows, self._kept.chosen
-        informed, signal = self._kept.informed[at], self._kept.signal[at]
+        at = self._rows, self.kept.chosen
+        informed, signal = self.kept.informed[at], self.kept.signal[at]
         scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
         return scale
 
     def posteriors(self) -> tuple[Array, Array]:
         """Return the arms' means less the zero, and variances in the unit s^2, `(B, n)` each."""
-        places, chosen = self._places, self._kept.chosen
+        places, chosen = self._places, self.kept.chosen
         mean, variance = np.empty((2, len(chosen), places.tables.shape[2]))
         which = places.tables_of(self.models.table[chosen])
         bank_posteriors(
-            places.tables, which, places.residual, self.models, self._kept, mean, variance
+            places.tables, which, places.residual, self.models, self.kept, mean, variance
         )
         return mean, variance
 

@@ -130,7 +130,7 @@ class MASTER(Agent):
         self.delta = self._numbers("delta", delta, 1.0, closed="neither")
         source = feature_source(features, self.problem, "MASTER")
         space = decision_set(self.problem)
-        self._decisions: Decisions = space(source, self.problem.domain, self.regularization)
+        self.decisions: Decisions = space(source, self.problem.domain, self.regularization)
         self._gain = self._planned_gain(information_gain)
         batch = self.num_learners
         self.norm_bound, self._level = np.zeros((2, batch))
@@ -152,7 +152,7 @@ class MASTER(Agent):
         if not isinstance(given, str):
             return self._numbers("information_gain", given, closed="neither")
         if given == "computed":
-            return computed_gain(self._decisions.basis, horizon)
+            return computed_gain(self.decisions.basis, horizon)
         if given != "order":
             rule = "'order', 'computed' or a number in [1e-30, 1e+30]"
             reject("information_gain", "MASTER", rule, given)
@@ -181,14 +181,14 @@ class MASTER(Agent):
         self._blocks.restart(mask)
 
     def _reward_bounds(self) -> RewardBounds | None:
-        longest = self._decisions.basis.prior.max()
+        longest = self.decisions.basis.prior.max()
         return bounds_by_norm(self.problem, self.norm_bound, self.noise_scale, longest)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         draws = np.stack([uniform.draw() for _ in self._blocks.lengths], axis=1)
         self._schedule(~self._scheduled, draws)
         self._playing = playing = Playing(self._instances, self._blocks.playing())
-        return self._decisions.choose(cast(Memory, playing), self._widths(playing), uniform)
+        return self.decisions.choose(cast(Memory, playing), self._widths(playing), uniform)
 
     def _schedule(self, mask: Mask, draws: Array) -> None:
         """Let new instances begin for the learners in `mask`; those of the same order end."""
@@ -197,7 +197,7 @@ class MASTER(Agent):
         self._scheduled |= mask
         for m in np.flatnonzero(new.any(axis=0)).tolist():
             while len(self._instances) <= m:
-                self._instances.append(RestartMemory(self._decisions))
+                self._instances.append(RestartMemory(self.decisions))
             memory = self._instances[m]
             memory.restart(new[:, m], np.full(self.num_learners, memory.nothing_forgotten))
 

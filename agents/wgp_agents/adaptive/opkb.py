@@ -102,15 +102,15 @@ class OPKB(Agent):
         self._given_range = checked_ends("OPKB", reward_range)
         self.takes_units = reward_range is None
         ridge = self.regularization / problem.horizon
-        self._basis = basis = Arms(problem.kernel, problem.domain, ridge).basis
+        self.basis = basis = Arms(problem.kernel, problem.domain, ridge).basis
         self._design, self.information_gain = explorations(basis)
         n, T = len(problem.domain), problem.horizon
         self._blocks = blocks = opkb_blocks(
             constants, n, T, self.regularization, self.delta, self.information_gain
         )
         self.block_length = blocks.length
-        self._gaps = np.zeros((batch, blocks.mu.shape[1], n))
-        self._replays = Replays(
+        self.gaps = np.zeros((batch, blocks.mu.shape[1], n))
+        self.replays = Replays(
             basis, self._design, blocks.length, blocks.mu.shape[1], blocks.smallest_replay
         )
         self._grid = Grid(problem)
@@ -133,20 +133,20 @@ class OPKB(Agent):
 
     def _forget(self, mask: Mask) -> None:
         rows = self._rows[mask]
-        self._replays.begin(rows, np.zeros_like(rows))
+        self.replays.begin(rows, np.zeros_like(rows))
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return self._grid.played(self._replays.choose(seeds_of(uniform)))
+        return self._grid.played(self.replays.choose(seeds_of(uniform)))
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
         arms, scaled = self._grid.numbers(actions), (rewards - self._centre) / self._unit
-        ended = self._replays.learn(arms, scaled, active)
+        ended = self.replays.learn(arms, scaled, active)
         if ended.any():
             self._close(ended)
 
     def _close(self, ended: Mask) -> None:
         """Test the replays and follow up the blocks that have `ended`, `(B, M + 1)`."""
-        order, changed = self._replays.arrays.order, np.zeros(self.num_learners, bool)
+        order, changed = self.replays.arrays.order, np.zeros(self.num_learners, bool)
         for j in np.flatnonzero(ended.any(axis=0)).tolist():
             rows = self._rows[ended[:, j] & (order > j)]
             changed[rows] |= self._differs(rows, j)
@@ -158,32 +158,32 @@ class OPKB(Agent):
 
     def _estimated_gaps(self, rows: Indices, orders: Indices) -> Array:
         """Return the gaps that an interval shows which has just ended, `(b, n)`."""
-        rewards = self._replays.estimates(rows, orders)
+        rewards = self.replays.estimates(rows, orders)
         gaps: Array = rewards.max(axis=1, keepdims=True) - rewards
         return gaps
 
     def _differs(self, rows: Indices, j: int) -> Mask:
         """Return whether a replay of order j contradicts the gaps of an earlier block, `(b,)`."""
-        order, threshold = self._replays.arrays.order, self._blocks.threshold[rows]
+        order, threshold = self.replays.arrays.order, self._blocks.threshold[rows]
         gaps, found = self._estimated_gaps(rows, np.full_like(rows, j)), np.zeros(len(rows), bool)
         for k in range(self._blocks.smallest_replay, int(order.max())):
-            known = self._gaps[rows, k]
+            known = self.gaps[rows, k]
             excess = np.maximum(known - 4 * gaps, gaps - 4 * known).max(axis=1)
             found |= (k < order[rows]) & (excess > threshold[:, k] + threshold[:, j])
         return found
 
     def _advance(self, rows: Indices) -> None:
         """Let learners whose block has ended begin the next one."""
-        order = self._replays.arrays.order[rows]
+        order = self.replays.arrays.order[rows]
         following = np.minimum(order + 1, self._blocks.largest[rows])
         gaps = self._estimated_gaps(rows, order)
-        self._gaps[rows, order] = gaps
-        self._replays.follow(rows, following, self._strategies(rows, following, gaps))
-        self._replays.begin(rows, following)
+        self.gaps[rows, order] = gaps
+        self.replays.follow(rows, following, self._strategies(rows, following, gaps))
+        self.replays.begin(rows, following)
 
     def _strategies(self, rows: Indices, orders: Indices, gaps: Array) -> Array:
         """Return p of these orders `(b,)` from the gaps `(b, n)` of the block before, `(b, n)`."""
-        blocks, basis = self._blocks, self._basis
+        blocks, basis = self._blocks, self.basis
         phi, rank, ridge = basis.phi, basis.rank[rows], basis.ridge[rows]
         costs = blocks.beta[rows, orders][:, None] / 2 * gaps
         mixed = optimal_designs(phi, rank, ridge, costs).probabilities
@@ -196,7 +196,7 @@ class OPKB(Agent):
 
     def _designs_among(self, rows: Indices, near: Mask) -> Array:
         """Return the design pi on the arms in `near` `(b, n)` alone, `(b, n)`."""
-        basis, designs, some = self._basis, self._design[rows], ~near.all(axis=1)
+        basis, designs, some = self.basis, self._design[rows], ~near.all(axis=1)
         rank, ridge = basis.rank[rows[some]], basis.ridge[rows[some]]
         costs = np.where(near[some], 0.0, np.inf)
         designs[some] = optimal_designs(basis.phi, rank, ridge, costs).probabilities

@@ -59,7 +59,7 @@ class BanditOverBandit(Supervisor):
         self._length, self._discounts, self._given_range = block_length, discounts, reward_range
         logarithm = math.log(horizon / math.sqrt(block_length))
         self._deviations = 2 * math.sqrt(block_length * logarithm)  # Q / R
-        self._weights = ExponentialWeights(len(discounts), gamma, np.zeros(batch))
+        self.weights = ExponentialWeights(len(discounts), gamma, np.zeros(batch))
         self.candidate = np.zeros(batch, np.int64)
         self._due = np.ones(batch, bool)  # whose next choice begins a block
         self._over = np.zeros(batch, bool)  # whose memory is still that of the block before
@@ -75,7 +75,7 @@ class BanditOverBandit(Supervisor):
         noise = self._deviations * noise_scale
         least, most = self._length * low - noise, self._length * high + noise
         self._least[mask], self._width[mask] = least[mask], (most - least)[mask]
-        self._weights.clear(mask)
+        self.weights.clear(mask)
         self._due[mask] = True
         self._over[mask] = False
         self._played[mask] = 0
@@ -88,7 +88,7 @@ class BanditOverBandit(Supervisor):
         if not due.any():
             return None
         self._leave(memory, due)
-        self.candidate[due] = drawn(self._weights.probabilities(), chance)[due]
+        self.candidate[due] = drawn(self.weights.probabilities(), chance)[due]
         memory.ratios[due, 0] = self._discounts[self.candidate[due]]
         self._due = np.zeros_like(due)
         return due
@@ -120,7 +120,7 @@ class BanditOverBandit(Supervisor):
         self._played += counted
         over = self._played >= self._length
         if over.any():
-            self._weights.learn(self.candidate, (self._total - self._least) / self._width, over)
+            self.weights.learn(self.candidate, (self._total - self._least) / self._width, over)
             self._due, self._over = self._due | over, self._over | over
             self._played[over] = 0
             self._total[over] = 0.0

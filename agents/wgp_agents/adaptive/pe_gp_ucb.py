@@ -93,15 +93,15 @@ class PEGPUCB(GridAgent):
         batch = self.num_learners
         check_choice("candidates", candidates, owner, KINDS)
         self.values = checked_values(candidates, GRIDS[candidates] if values is None else values)
-        self._memories: list[Memory] = [KINDS[candidates](self._decisions) for _ in self.values]
+        self._memories: list[Memory] = [KINDS[candidates](self.decisions) for _ in self.values]
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
         self.confidence_width = self._checked_width(confidence_width)
-        self._steps, self._chosen = np.zeros((2, batch), np.int64)
+        self._steps, self.chosen = np.zeros((2, batch), np.int64)
         self.surviving = np.ones((batch, len(self.values)), bool)
-        self._rounds, self._sums, self._allowed = np.zeros((3, batch, len(self.values)))
+        self.rounds, self._sums, self._allowed = np.zeros((3, batch, len(self.values)))
         self._pending = np.zeros(batch, bool)
         self._play: NDArray[Any] = np.zeros(batch, np.int64)
-        self._mean, self._half = np.zeros((2, batch))
+        self.mean, self.half = np.zeros((2, batch))
 
     def _checked_width(self, given: Any) -> Any:
         """Return beta_t^{1/2}: a function of the observations so far, or an array `(B,)`."""
@@ -114,10 +114,10 @@ class PEGPUCB(GridAgent):
         for memory, value in zip(self._memories, self.values, strict=True):
             memory.restart(mask, np.full(self.num_learners, value))
         self.surviving[mask], self._pending[mask] = True, False
-        for array in (self._steps, self._chosen, self._rounds, self._sums, self._allowed):
+        for array in (self._steps, self.chosen, self.rounds, self._sums, self._allowed):
             array[mask] = 0
-        if isinstance(self._decisions, Contexts) and self.arms is None:
-            self._decisions.show(None)
+        if isinstance(self.decisions, Contexts) and self.arms is None:
+            self.decisions.show(None)
 
     def _widths(self) -> Array:
         """Return beta_t^{1/2} of every learner, `(B,)`."""
@@ -131,20 +131,20 @@ class PEGPUCB(GridAgent):
     def _posteriors(self) -> Array:
         """Return means, variances and the bound's variances by candidate, `(3, P, B, n)`."""
         domain = self.problem.domain
-        found = [self._decisions.posterior(memory, domain) for memory in self._memories]
+        found = [self.decisions.posterior(memory, domain) for memory in self._memories]
         return np.stack(found, axis=1)
 
     def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
-        if isinstance(self._decisions, Contexts):
-            self._decisions.show(self.arms)
+        if isinstance(self.decisions, Contexts):
+            self.decisions.show(self.arms)
         mean, _, spread = self._posteriors()
         half = self._widths()[:, None] * np.sqrt(spread)
         tops = np.where(self.surviving, (mean + half).max(axis=2).T, -math.inf)
         chosen, rows = argmax(np.ascontiguousarray(tops), uniform.draw()), self._rows
         mean, half = mean[chosen, rows], half[chosen, rows]
         picked = argmax(mean + half, uniform.draw())
-        self._mean, self._half = mean[rows, picked], half[rows, picked]
-        self._chosen, self._pending[:] = chosen, True
+        self.mean, self.half = mean[rows, picked], half[rows, picked]
+        self.chosen, self._pending[:] = chosen, True
         self._play = picked.copy() if self.arms is None else self.arms[rows, picked]
         return picked
 
@@ -158,16 +158,16 @@ class PEGPUCB(GridAgent):
 
     def _test(self, tested: Mask, rewards: Array) -> None:
         """Drop the candidates that played, of the learners in `tested`, if refuted."""
-        rows, p = self._rows[tested], self._chosen[tested]
-        self._rounds[rows, p] += 1
-        self._sums[rows, p] += (rewards - self._mean)[tested]
-        self._allowed[rows, p] += self._half[tested]
-        noise = np.sqrt(self._noise_bound()[tested] * self._rounds[rows, p])
+        rows, p = self._rows[tested], self.chosen[tested]
+        self.rounds[rows, p] += 1
+        self._sums[rows, p] += (rewards - self.mean)[tested]
+        self._allowed[rows, p] += self.half[tested]
+        noise = np.sqrt(self._noise_bound()[tested] * self.rounds[rows, p])
         refuted = np.abs(self._sums[rows, p]) > noise + self._allowed[rows, p]
         self.surviving[rows[refuted], p[refuted]] = False
         none = ~self.surviving.any(axis=1)
         self.surviving[none] = True
-        for array in (self._rounds, self._sums, self._allowed):
+        for array in (self.rounds, self._sums, self._allowed):
             array[none] = 0.0
 
     def _noise_bound(self) -> Array:
@@ -178,7 +178,7 @@ class PEGPUCB(GridAgent):
         return xi
 
     def _moments(self) -> tuple[Array, Array]:
-        mean, variance, _ = self._posteriors()[:, self._chosen, self._rows]
+        mean, variance, _ = self._posteriors()[:, self.chosen, self._rows]
         return mean, variance
 
 

@@ -103,7 +103,7 @@ class RPERP(GridAgent):
         )
         forgetting.check(owner, batch)
         if forgetting.gain_is_computed:
-            gains = computed_gain(self._decisions.basis, self.problem.horizon)
+            gains = computed_gain(self.decisions.basis, self.problem.horizon)
             forgetting = replace(forgetting, information_gain=gains)
         self._forgetting = forgetting
         self.confidence_width = checked_width(owner, confidence_width, batch)
@@ -113,26 +113,26 @@ class RPERP(GridAgent):
         bound_given = norm_bound is not None or not isinstance(self.confidence_width, str)
         self.takes_units = common.get("noise_scale") is None or not bound_given
         self.surviving = np.ones((batch, n), bool)
-        self.restart_period, self._width = np.ones((2, batch))
-        self._planned, self._counts = np.zeros((2, batch, n), np.int64)
+        self.restart_period, self.width = np.ones((2, batch))
+        self.planned, self._counts = np.zeros((2, batch, n), np.int64)
         self._sums = np.zeros((batch, n))
         self._length, self._held, self._used, self._previous = np.zeros((4, batch), np.int64)
 
     def _restart(self, mask: Mask) -> None:
         period = self._periods()
         width = self._widths(period)
-        self.restart_period[mask], self._width[mask] = period[mask], width[mask]
+        self.restart_period[mask], self.width[mask] = period[mask], width[mask]
         if self._knows_bound():
             self.norm_bound[mask] = np.broadcast_to(self._bound(), mask.shape)[mask]
         self.surviving[mask], self._previous[mask] = True, 1
-        for array in (self._planned, self._counts, self._sums):
+        for array in (self.planned, self._counts, self._sums):
             array[mask] = 0
         for array in (self._length, self._held, self._used):
             array[mask] = 0
 
     def _largest(self) -> float:
         """Return max k(x, x)^{1/2}: no function of norm 1 is larger anywhere."""
-        return math.sqrt(self._decisions.basis.prior.max())
+        return math.sqrt(self.decisions.basis.prior.max())
 
     def _budget(self) -> Any:
         """Return V_T, a number or `(B,)`; None where it is unknown.
@@ -199,13 +199,13 @@ class RPERP(GridAgent):
         if fresh.size:  # planned anew by the draw at hand until the first play
             self._plan(fresh, seeds[fresh])
         picked = np.zeros(self.num_learners, np.int64)
-        draw_planned(self._planned, seeds.astype(float) * 2.0**-53, picked)
+        draw_planned(self.planned, seeds.astype(float) * 2.0**-53, picked)
         return picked
 
     def _eliminate(self, due: NDArray[np.intp]) -> None:
         """End a batch: leave what may be the best, or all where the period is over."""
         mean, variance = self._posteriors(due)
-        alive, half = self.surviving[due], self._width[due, None] * np.sqrt(variance)
+        alive, half = self.surviving[due], self.width[due, None] * np.sqrt(variance)
         best = np.where(alive, mean - half, -math.inf).max(axis=1)
         self._used[due] += self._held[due]
         over = self._used[due] >= self.restart_period[due]
@@ -220,21 +220,21 @@ class RPERP(GridAgent):
 
     def _plan(self, learners: NDArray[np.intp], seeds: Seeds) -> None:
         """Choose the points of a batch from those that are left, ties broken by the seeds."""
-        lengths, basis = self._length[learners], self._decisions.basis
+        lengths, basis = self._length[learners], self.decisions.basis
         draws = np.empty((len(learners), lengths.max()))
         fill_uniform(seeds, draws)
-        plan_batches(learners, lengths, draws, TIE, basis, self.surviving, self._planned)
+        plan_batches(learners, lengths, draws, TIE, basis, self.surviving, self.planned)
 
     def _take(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:
         rows, plays = self._rows[active], plays[active]
         self._counts[rows, plays] += 1
         self._sums[rows, plays] += rewards[active]
-        self._planned[rows, plays] -= self._planned[rows, plays] > 0  # none for another's play
+        self.planned[rows, plays] -= self.planned[rows, plays] > 0  # none for another's play
         self._held += active
 
     def _posteriors(self, learners: NDArray[np.intp]) -> tuple[Array, Array]:
         mean, variance = np.empty((2, len(learners), self.surviving.shape[1]))
-        basis = self._decisions.basis
+        basis = self.decisions.basis
         batch_posteriors(learners, basis, self._counts, self._sums, mean, variance)
         return mean, variance
 

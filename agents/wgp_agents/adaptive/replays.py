@@ -73,7 +73,7 @@ class Replays:
         smallest: int,
     ) -> None:
         (q, n), batch = basis.phi.shape, len(basis.rank)
-        self._basis, self._smallest = basis, smallest
+        self.basis, self._smallest = basis, smallest
         order, clock = np.zeros((2, batch), np.int64)
         strategies, factors = np.zeros((batch, orders, n)), np.zeros((batch, orders, q, q))
         strategies[:, 0] = first
@@ -96,7 +96,7 @@ class Replays:
 
     def follow(self, rows: Indices, orders: Indices, strategies: Array) -> None:
         """Set the strategies `(b, n)` of some orders `(b,)` of some learners `(b,)`."""
-        phi, rank, ridge = self._basis.phi, self._basis.rank[rows], self._basis.ridge[rows]
+        phi, rank, ridge = self.basis.phi, self.basis.rank[rows], self.basis.ridge[rows]
         self.arrays.strategies[rows, orders] = strategies
         self.arrays.factors[rows, orders] = design_factors(phi, rank, ridge, strategies)
 
@@ -115,7 +115,7 @@ class Replays:
             be followed by another one.
         """
         ended = np.zeros(self.arrays.live.shape, bool)
-        take_plays(arms, rewards, active, self._basis.phi, self._basis.rank, self.arrays, ended)
+        take_plays(arms, rewards, active, self.basis.phi, self.basis.rank, self.arrays, ended)
         return ended
 
     def estimates(self, rows: Indices, orders: Indices) -> Array:
@@ -125,7 +125,7 @@ class Replays:
             rows: Which learners, `(b,)`.
             orders: The order of the interval of each, `(b,)`.
         """
-        phi = self._basis.phi
+        phi = self.basis.phi
         found = np.zeros((len(rows), phi.shape[1]))
         steps = self.arrays.length[rows] * 2.0**orders
         fill_estimates(self.arrays.sums[rows, orders] / steps[:, None], phi, found)

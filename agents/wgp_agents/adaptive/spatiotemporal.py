@@ -76,7 +76,7 @@ class SpatiotemporalMemory(Memory):
     ) -> None:
         basis = decisions.basis
         batch, (m, n), size = len(basis.ridge), basis.phi.shape, capacity + 1
-        self._basis, self._embed = basis, decisions.embed
+        self.basis, self._embed = basis, decisions.embed
         fitted, grid = np.isnan(lengthscale), np.array(LENGTHSCALES)
         self._start = np.where(fitted, START, lengthscale)
         self._rules = Rules(signal, alpha, fitted, grid, initial, REFIT_EVERY, capacity)
@@ -103,52 +103,52 @@ class SpatiotemporalMemory(Memory):
             age=np.zeros(batch, np.int64),
         )
         super().__init__(kept, kept.variance)
-        self._kept = kept
+        self.kept = kept
         self.held = kept.held
 
     @property
     def observed(self) -> NDArray[np.int64]:
         """The observations so far, `(B,)`."""
-        return self._kept.clock.copy()
+        return self.kept.clock.copy()
 
     @property
     def lengthscale(self) -> Array:
         """l, in steps, `(B,)`."""
-        return self._kept.lengthscale.copy()
+        return self.kept.lengthscale.copy()
 
     @property
     def budget(self) -> Array:
         """The removal budget, at least 1, `(B,)`."""
-        return self._kept.budget.copy()
+        return self.kept.budget.copy()
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; nothing else is there to set."""
         del forgetting
-        kept = self._kept
+        kept = self.kept
         for array in (kept.mean, kept.gain, kept.held, kept.shrinkage, kept.weights, kept.clock):
             array[mask] = 0
         kept.age[mask], kept.budget[mask] = 0, 1.0
         kept.lengthscale[mask] = self._start[mask]
-        kept.variance[mask] = self._rules.signal[mask, None] * self._basis.prior
+        kept.variance[mask] = self._rules.signal[mask, None] * self.basis.prior
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, drop what is stale, and let a step pass."""
         features, share = self._embed(plays)
-        noise = self._basis.ridge if share is None else self._basis.ridge / share
-        basis, kept, rules = self._basis, self._kept, self._rules
+        noise = self.basis.ridge if share is None else self.basis.ridge / share
+        basis, kept, rules = self.basis, self.kept, self._rules
         observe(features, rewards, noise, active, rules, self._space, basis, kept)
         pass_step(active, rules.signal, basis, kept)
 
     def criteria(self) -> list[Array]:
         """Return the criterion of each observation held, over the times from the next step on."""
-        found = np.zeros(self._kept.times.shape)
-        removal_criteria(self._rules, self._space, self._basis, self._kept, found)
+        found = np.zeros(self.kept.times.shape)
+        removal_criteria(self._rules, self._space, self.basis, self.kept, found)
         return [row[:n].copy() for row, n in zip(found, self.held.tolist(), strict=True)]
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
-        m, signal = int(self._basis.rank[i]), float(self._rules.signal[i])
-        w, Q = self._kept.weights[i, 0, :m].copy(), self._kept.shrinkage[i, 0, :m, :m].copy()
+        m, signal = int(self.basis.rank[i]), float(self._rules.signal[i])
+        w, Q = self.kept.weights[i, 0, :m].copy(), self.kept.shrinkage[i, 0, :m, :m].copy()
 
         def _predict(phi: Array) -> tuple[Array, Array, Array]:
             left = np.einsum("ij,ij->j", phi, phi) - np.einsum("ij,ij->j", phi, Q @ phi)
@@ -160,8 +160,8 @@ class SpatiotemporalMemory(Memory):
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         m = normals.shape[1]
-        used = np.arange(m) < self._basis.rank[:, None]
-        left = (np.eye(m) - self._kept.shrinkage[:, 0]) * self._rules.signal[:, None, None]
+        used = np.arange(m) < self.basis.rank[:, None]
+        left = (np.eye(m) - self.kept.shrinkage[:, 0]) * self._rules.signal[:, None, None]
         values, vectors = np.linalg.eigh(left)
         scaled = np.sqrt(np.maximum(values, 0.0)) * normals
         drawn: Array = np.where(used, np.einsum("bij,bj->bi", vectors, scaled), 0.0)

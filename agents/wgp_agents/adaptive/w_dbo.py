@@ -109,7 +109,7 @@ class WDBO(GPAgent):
     def _paper_width(self, counts: NDArray[np.int64]) -> Array:
         """Return (0.2 d log(2 n))^{1/2}; where nothing is held as if it were one."""
         del counts
-        held, dim = np.maximum(self._memory.held, 1), self.problem.domain.shape[1]
+        held, dim = np.maximum(self.memory.held, 1), self.problem.domain.shape[1]
         width: Array = np.sqrt(0.2 * dim * np.log(2.0 * held))
         return width
 

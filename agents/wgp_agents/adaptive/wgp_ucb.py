@@ -102,31 +102,31 @@ class AdaptiveWGPUCB(Agent):
         check_size(owner, counts, {"drifts": 8, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
         check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
-        self._places = places(
+        self.places = places(
             self.problem, kernels_of(self.problem.kernel, factors), self.num_learners
         )
         self._grid = Grid(self.problem)
-        self._bank = ModelBank(self._places, self.num_learners, drifts, ratios)
+        self.bank = ModelBank(self.places, self.num_learners, drifts, ratios)
         self._factors = np.array(factors)
-        eps = self._bank.models.drift
+        eps = self.bank.models.drift
         with np.errstate(divide="ignore"):
             self._width = width * np.where(eps > 0, np.sqrt(-np.log(eps)), STILL)
 
     def _restart(self, mask: Mask) -> None:
-        self._bank.restart(mask)
+        self.bank.restart(mask)
 
     def _show(self) -> None:
-        if isinstance(self._places, ShownPlaces):
-            self._places.show(self.arms)
+        if isinstance(self.places, ShownPlaces):
+            self.places.show(self.arms)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         self._show()
-        mean, variance = self._bank.posteriors()
-        scale = self._bank.scale[:, None]  # ties are told apart in the function's own unit
+        mean, variance = self.bank.posteriors()
+        scale = self.bank.scale[:, None]  # ties are told apart in the function's own unit
         known = scale > 0
         centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
         bounds = np.empty_like(centre)
-        upper_bounds(centre, variance, self._width[self._bank.chosen], bounds)
+        upper_bounds(centre, variance, self._width[self.bank.chosen], bounds)
         picked = argmax(bounds, uniform.draw())
         if self._exploration > 0.0:
             picked = self._explored(picked, uniform.draw())
@@ -136,11 +136,11 @@ class AdaptiveWGPUCB(Agent):
         """Return the best arms, or with the probability of exploration others, `(B,)`."""
         explores = uniform < self._exploration
         share = np.divide(uniform, self._exploration, out=np.zeros_like(uniform), where=explores)
-        n = self._places.tables.shape[2]
+        n = self.places.tables.shape[2]
         return np.where(explores, np.minimum(share * n, n - 1).astype(np.int64), best)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        self._bank.update(self._grid.numbers(actions), rewards, active)
+        self.bank.update(self._grid.numbers(actions), rewards, active)
 
     @locked
     def posterior(self) -> Posterior:
@@ -154,9 +154,9 @@ class AdaptiveWGPUCB(Agent):
         """
         self._require_reset()
         self._show()
-        mean, variance = self._bank.posteriors()
-        mean += self._bank.zero[:, None]
-        return posterior_of(mean, self._bank.scale[:, None] * np.sqrt(variance), self.batched)
+        mean, variance = self.bank.posteriors()
+        mean += self.bank.zero[:, None]
+        return posterior_of(mean, self.bank.scale[:, None] * np.sqrt(variance), self.batched)
 
     @locked
     def belief(self) -> Belief:
@@ -166,11 +166,11 @@ class AdaptiveWGPUCB(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        models, q = self._bank.models, self._bank.chosen
+        models, q = self.bank.models, self.bank.chosen
         drift = models.drift[q]
         with np.errstate(divide="ignore", over="ignore"):
-            memory = np.minimum(2.0 / drift, self._bank.age)
-        found = (drift, memory, models.noise[q], self._factors[models.table[q]], self._bank.scale)
+            memory = np.minimum(2.0 / drift, self.bank.age)
+        found = (drift, memory, models.noise[q], self._factors[models.table[q]], self.bank.scale)
         return Belief(*(a if self.batched else float(a[0]) for a in found))
 
 

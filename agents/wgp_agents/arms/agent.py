@@ -106,8 +106,8 @@ class IndexAgent(ArmsAgent):
     """
 
     @abstractmethod
-    def _index(self, uniform: UniformStreams) -> Array:
+    def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`; infinity for one that must be played."""
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return argmax(self._index(uniform), uniform.draw())
+        return argmax(self.index(uniform), uniform.draw())

@@ -93,8 +93,8 @@ class CUSUMUCB(IndexAgent):
         self.xi = per_learner(owner, "xi", xi, batch, 0, np.inf, "neither")
         parts = {"samples": self.M, "drift": self.epsilon, "threshold": self.h}
         columns = {name: part[:, None] for name, part in parts.items()}
-        self._detector = CUSUM((batch, self.num_arms), **columns)
-        self._watched = WatchedPlays(self._detector)
+        self.detector = CUSUM((batch, self.num_arms), **columns)
+        self.watched = WatchedPlays(self.detector)
 
     def _enough(self) -> Array:
         """Return the default M, `(B,)`."""
@@ -103,18 +103,19 @@ class CUSUMUCB(IndexAgent):
         return samples
 
     def _clear(self, mask: Mask) -> None:
-        self._detector.threshold[mask] = (self.h * self.scale**2)[mask, None]
+        self.detector.threshold[mask] = (self.h * self.scale**2)[mask, None]
         if self._given_M is None:
             self.M[mask] = self._enough()[mask]
-            self._detector.samples[mask] = self.M[mask, None]
-        self._watched.clear(mask)
+            self.detector.samples[mask] = self.M[mask, None]
+        self.watched.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
-        total = self._watched.memory.counts.sum(axis=1)
-        index = upper_bound(self._watched.memory, self.scale * np.sqrt(self.xi), total)
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
+        total = self.watched.memory.counts.sum(axis=1)
+        index = upper_bound(self.watched.memory, self.scale * np.sqrt(self.xi), total)
         explores = uniform.draw() < self.alpha
         anyone = (uniform.draw() * self.num_arms).astype(np.int64)
         return force(index, np.where(explores, anyone, NOBODY))
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._watched.forget(self._watched.add(arms, rewards, active))
+        self.watched.forget(self.watched.add(arms, rewards, active))

@@ -56,14 +56,15 @@ class DTS(IndexAgent):
         owner, batch = type(self).__name__, self.num_learners
         self.discount = discount_of(owner, discount, num_changes, self.problem.horizon, batch)
         self._posterior = ArmPosterior(owner, prior, batch)
-        self._memory = DiscountedPlays(batch, self.num_arms, self.discount)
+        self.memory = DiscountedPlays(batch, self.num_arms, self.discount)
 
     def _clear(self, mask: Mask) -> None:
-        self._memory.clear(mask)
+        self.memory.clear(mask)
         self._posterior.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
-        return self._posterior.draw(self._memory, self.noise, uniform)
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
+        return self._posterior.draw(self.memory, self.noise, uniform)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._memory.add(arms, self._posterior.outcomes(rewards, active), active)
+        self.memory.add(arms, self._posterior.outcomes(rewards, active), active)

@@ -56,14 +56,15 @@ class DUCB(IndexAgent):
         owner, batch = type(self).__name__, self.num_learners
         self.discount = discount_of(owner, discount, num_changes, self.problem.horizon, batch)
         self.xi = per_learner(owner, "xi", xi, batch, 0, math.inf, "left")
-        self._memory = DiscountedPlays(batch, self.num_arms, self.discount)
+        self.memory = DiscountedPlays(batch, self.num_arms, self.discount)
 
     def _clear(self, mask: Mask) -> None:
-        self._memory.clear(mask)
+        self.memory.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
-        total = self._memory.counts.sum(axis=1)
-        return upper_bound(self._memory, 2 * self.scale * np.sqrt(self.xi), total)
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
+        total = self.memory.counts.sum(axis=1)
+        return upper_bound(self.memory, 2 * self.scale * np.sqrt(self.xi), total)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._memory.add(arms, rewards, active)
+        self.memory.add(arms, rewards, active)

@@ -48,13 +48,13 @@ class Exp3(ArmsAgent):
             self.gamma = exploration_rate(arms, complexity, steps)
         else:
             self.gamma = per_learner(type(self).__name__, "gamma", gamma, batch, 0, 1, "right")
-        self._weights = ExponentialWeights(arms, self.gamma, np.zeros(batch))
+        self.weights = ExponentialWeights(arms, self.gamma, np.zeros(batch))
 
     def _clear(self, mask: Mask) -> None:
-        self._weights.clear(mask)
+        self.weights.clear(mask)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return drawn(self._weights.probabilities(), uniform.draw())
+        return drawn(self.weights.probabilities(), uniform.draw())
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._weights.learn(arms, rewards, active)
+        self.weights.learn(arms, rewards, active)

@@ -64,13 +64,13 @@ class Exp3S(ArmsAgent):
             self.gamma = per_learner(owner, "gamma", gamma, batch, 0, 1, "right")
         share = 1 / horizon if alpha is None else alpha
         self.alpha = per_learner(owner, "alpha", share, batch, 0, math.inf, "left")
-        self._weights = ExponentialWeights(arms, self.gamma, self.alpha)
+        self.weights = ExponentialWeights(arms, self.gamma, self.alpha)
 
     def _clear(self, mask: Mask) -> None:
-        self._weights.clear(mask)
+        self.weights.clear(mask)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return drawn(self._weights.probabilities(), uniform.draw())
+        return drawn(self.weights.probabilities(), uniform.draw())
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._weights.learn(arms, rewards, active)
+        self.weights.learn(arms, rewards, active)

@@ -95,13 +95,13 @@ class GLRUCB(IndexAgent):
         self._given_sigma = sigma
         if sigma is not None:
             self._given_sigma = per_learner(owner, "sigma", sigma, batch, 0, np.inf, "neither")
-        self._sigma, self._bernoulli = np.ones(batch), np.zeros(batch, bool)
+        self.sigma, self.bernoulli = np.ones(batch), np.zeros(batch, bool)
         shape = batch, self.num_arms
-        self._detector = GLR(
+        self.detector = GLR(
             shape, delta=self.delta[:, None], threshold=threshold, resolution=resolution
         )
-        self._watched = WatchedPlays(self._detector)
-        self._age, self._alarms = np.zeros(shape, np.int64), np.zeros(batch, np.int64)
+        self.watched = WatchedPlays(self.detector)
+        self._age, self.alarms = np.zeros(shape, np.int64), np.zeros(batch, np.int64)
         self._indices = np.zeros(shape)
 
     def _clear(self, mask: Mask) -> None:
@@ -111,29 +111,30 @@ class GLRUCB(IndexAgent):
         bernoulli = np.isclose(noise, 0.5, rtol=1e-9, atol=0.0) & given
         if self.rewards is not None:
             bernoulli[:] = self.rewards == "bernoulli"
-        self._sigma[mask], self._bernoulli[mask] = sigma[mask], bernoulli[mask]
-        self._detector.sigma[mask] = sigma[mask, None]
-        self._detector.bernoulli[mask] = bernoulli[mask, None]
+        self.sigma[mask], self.bernoulli[mask] = sigma[mask], bernoulli[mask]
+        self.detector.sigma[mask] = sigma[mask, None]
+        self.detector.bernoulli[mask] = bernoulli[mask, None]
         self._age[mask] = 0
-        self._alarms[mask] = 0
-        self._watched.clear(mask)
+        self.alarms[mask] = 0
+        self.watched.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
         del uniform
         level = exploration_level(self._age + 1, self.c[:, None])
-        memory, family = self._watched.memory, (self._bernoulli, self._sigma)
+        memory, family = self.watched.memory, (self.bernoulli, self.sigma)
         kl_indices(memory.counts, memory.sums, level, *family, self._indices)
-        episodes = self._alarms + 1 if self.exploration == "rising" else 1
+        episodes = self.alarms + 1 if self.exploration == "rising" else 1
         rate = np.minimum(self.alpha * np.sqrt(episodes), 1.0)
         return force(self._indices, in_turn(memory.steps + 1, rate, self.num_arms))
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        seen = np.where(self._bernoulli, np.clip(rewards, 0.0, 1.0), rewards)
-        alarms = self._watched.add(arms, seen, active)
+        seen = np.where(self.bernoulli, np.clip(rewards, 0.0, 1.0), rewards)
+        alarms = self.watched.add(arms, seen, active)
         raised = alarms.sum(axis=1) > 0
         if self.restart == "global":
             alarms = np.broadcast_to(raised[:, None], alarms.shape)
         self._age[active] += 1
         self._age[alarms] = 0
-        self._alarms += raised
-        self._watched.forget(alarms)
+        self.alarms += raised
+        self.watched.forget(alarms)

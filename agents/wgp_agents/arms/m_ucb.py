@@ -91,19 +91,20 @@ class MUCB(IndexAgent):
         self.gamma = per_learner(owner, "gamma", gamma, batch, 0, 1, "right")
         shape = batch, self.num_arms
         window = np.minimum(self.w, 2 * horizon)  # one that is longer is never full either
-        self._detector = TwoWindowMean(shape, window=window[:, None], threshold=self.b[:, None])
-        self._watched = WatchedPlays(self._detector)
+        self.detector = TwoWindowMean(shape, window=window[:, None], threshold=self.b[:, None])
+        self.watched = WatchedPlays(self.detector)
 
     def _clear(self, mask: Mask) -> None:
-        self._detector.threshold[mask] = (self.b * self.scale)[mask, None]
-        self._watched.clear(mask)
+        self.detector.threshold[mask] = (self.b * self.scale)[mask, None]
+        self.watched.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
         del uniform
-        step = self._watched.memory.steps + 1
-        index = upper_bound(self._watched.memory, self.scale * np.sqrt(2.0), step.astype(float))
+        step = self.watched.memory.steps + 1
+        index = upper_bound(self.watched.memory, self.scale * np.sqrt(2.0), step.astype(float))
         return force(index, in_turn(step, self.gamma, self.num_arms))
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        alarms = self._watched.add(arms, rewards, active)
-        self._watched.clear(alarms.sum(axis=1) > 0)
+        alarms = self.watched.add(arms, rewards, active)
+        self.watched.clear(alarms.sum(axis=1) > 0)

@@ -66,7 +66,7 @@ class Rexp3(ArmsAgent):
         self._given = kept(batch_size), kept(gamma)
         self.variation_budget = kept(variation_budget)
         self.batch_size, self.gamma = np.full(batch, math.inf), np.ones(batch)
-        self._weights = ExponentialWeights(self.num_arms, self.gamma, np.zeros(batch))
+        self.weights = ExponentialWeights(self.num_arms, self.gamma, np.zeros(batch))
         self._steps = np.zeros(batch)
 
     def _clear(self, mask: Mask) -> None:
@@ -80,7 +80,7 @@ class Rexp3(ArmsAgent):
             gamma = exploration_rate(self.num_arms, complexity, steps)
         self.batch_size[mask] = size[mask]
         self.gamma[mask] = np.broadcast_to(gamma, self.num_learners)[mask]
-        self._weights.clear(mask)
+        self.weights.clear(mask)
         self._steps[mask] = 0.0
 
     def _budget(self) -> Array:
@@ -96,13 +96,13 @@ class Rexp3(ArmsAgent):
         return value
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return drawn(self._weights.probabilities(), uniform.draw())
+        return drawn(self.weights.probabilities(), uniform.draw())
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._weights.learn(arms, rewards, active)
+        self.weights.learn(arms, rewards, active)
         self._steps[active] += 1.0
         full = active & (self._steps >= self.batch_size)
-        self._weights.clear(full)
+        self.weights.clear(full)
         self._steps[full] = 0.0
 
 

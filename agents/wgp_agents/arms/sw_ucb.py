@@ -58,14 +58,15 @@ class SWUCB(IndexAgent):
         horizon = self.problem.horizon
         self.window = window_of(owner, window, num_changes, horizon, batch, self.num_arms)
         self.xi = per_learner(owner, "xi", xi, batch, 0, math.inf, "left")
-        self._memory = WindowPlays(batch, self.num_arms, self.window)
+        self.memory = WindowPlays(batch, self.num_arms, self.window)
 
     def _clear(self, mask: Mask) -> None:
-        self._memory.clear(mask)
+        self.memory.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
-        total = np.minimum(self._memory.steps, self.window)
-        return upper_bound(self._memory, self.scale * np.sqrt(self.xi), total)
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
+        total = np.minimum(self.memory.steps, self.window)
+        return upper_bound(self.memory, self.scale * np.sqrt(self.xi), total)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._memory.add(arms, rewards, active)
+        self.memory.add(arms, rewards, active)

@@ -43,14 +43,15 @@ class ThompsonSampling(IndexAgent):
     def __init__(self, env: Any, *, prior: str = "beta", reward_range: Any = None) -> None:
         super().__init__(env, reward_range=reward_range)
         self._posterior = ArmPosterior(type(self).__name__, prior, self.num_learners)
-        self._memory = AllPlays(self.num_learners, self.num_arms)
+        self.memory = AllPlays(self.num_learners, self.num_arms)
 
     def _clear(self, mask: Mask) -> None:
-        self._memory.clear(mask)
+        self.memory.clear(mask)
         self._posterior.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
-        return self._posterior.draw(self._memory, self.noise, uniform)
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
+        return self._posterior.draw(self.memory, self.noise, uniform)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._memory.add(arms, self._posterior.outcomes(rewards, active), active)
+        self.memory.add(arms, self._posterior.outcomes(rewards, active), active)

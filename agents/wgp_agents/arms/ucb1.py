@@ -38,14 +38,15 @@ class UCB1(IndexAgent):
 
     def __init__(self, env: Any, *, reward_range: Any = None) -> None:
         super().__init__(env, reward_range=reward_range)
-        self._memory = AllPlays(self.num_learners, self.num_arms)
+        self.memory = AllPlays(self.num_learners, self.num_arms)
 
     def _clear(self, mask: Mask) -> None:
-        self._memory.clear(mask)
+        self.memory.clear(mask)
 
-    def _index(self, uniform: UniformStreams) -> Array:
-        total = self._memory.steps.astype(float)
-        return upper_bound(self._memory, self.scale * np.sqrt(2.0), total)
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
+        total = self.memory.steps.astype(float)
+        return upper_bound(self.memory, self.scale * np.sqrt(2.0), total)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self._memory.add(arms, rewards, active)
+        self.memory.add(arms, rewards, active)

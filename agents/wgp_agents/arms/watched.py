@@ -27,19 +27,19 @@ class WatchedPlays:
 
     def __init__(self, detector: Detector) -> None:
         batch, num_arms = detector.shape
-        self._detector = detector
+        self.detector = detector
         self._places = np.arange(num_arms)
         self.memory = AllPlays(batch, num_arms)
 
     def clear(self, mask: Mask) -> None:
         """Forget all plays of the learners in `mask` `(B,)`; `memory.steps` starts anew."""
         self.memory.clear(mask)
-        self._detector.restart(np.broadcast_to(mask[:, None], self._detector.shape))
+        self.detector.restart(np.broadcast_to(mask[:, None], self.detector.shape))
 
     def forget(self, arms: Mask) -> None:
         """Forget all plays of the arms in `arms` `(B, K)`; `memory.steps` goes on counting."""
         self.memory.forget(arms)
-        self._detector.restart(arms)
+        self.detector.restart(arms)
 
     def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> Mask:
         """Take in one play of every learner in `active`, and test the arm played.
@@ -54,4 +54,4 @@ class WatchedPlays:
         """
         self.memory.add(arms, rewards, active)
         played = active[:, None] & (arms[:, None] == self._places)
-        return self._detector.update(np.broadcast_to(rewards[:, None], played.shape), played)
+        return self.detector.update(np.broadcast_to(rewards[:, None], played.shape), played)

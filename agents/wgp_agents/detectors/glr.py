@@ -86,21 +86,21 @@ class GLR(Detector):
             reject("bernoulli", "GLR", "True or False, or an array of them", bernoulli)
         self.bernoulli = np.broadcast_to(flags, shape).copy()
         streams = self.delta.size
-        self._size, self._n = np.zeros((2, streams), np.int64)
-        self._counts = np.zeros((streams, ROOM), np.int64)
-        self._sums = np.zeros((streams, ROOM))
+        self.size, self._n = np.zeros((2, streams), np.int64)
+        self.counts = np.zeros((streams, ROOM), np.int64)
+        self.sums = np.zeros((streams, ROOM))
 
     def _forget(self, mask: Mask) -> None:
         """Make the streams in `mask` forget all."""
-        self._size[mask.ravel()] = 0
+        self.size[mask.ravel()] = 0
 
     def _test(self, values: Array, active: Mask) -> Mask:
-        room = self._counts.shape[1]
-        if self._size.max(initial=0) == room:
-            self._counts = np.pad(self._counts, ((0, 0), (0, room)))
-            self._sums = np.pad(self._sums, ((0, 0), (0, room)))
+        room = self.counts.shape[1]
+        if self.size.max(initial=0) == room:
+            self.counts = np.pad(self.counts, ((0, 0), (0, room)))
+            self.sums = np.pad(self.sums, ((0, 0), (0, room)))
         family = self.bernoulli.ravel(), self.sigma.ravel(), self._resolution
-        state = self._size, self._counts, self._sums
+        state = self.size, self.counts, self.sums
         found = statistics(values, active, *family, *state, self._n)
         alarms: Mask = found >= thresholds(self._n, self.delta.ravel(), self._proven, active)
         return alarms

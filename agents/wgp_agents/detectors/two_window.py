@@ -55,7 +55,7 @@ class TwoWindowMean(Detector):
         self.threshold = per_stream("TwoWindowMean", "threshold", threshold, shape, 0, np.inf)
         self._count = np.zeros(length.size, np.int64)
         self._newer = np.zeros(length.size)
-        self._block, self._sums = np.zeros((2, length.size, int(self._half.max(initial=1))))
+        self._block, self.sums = np.zeros((2, length.size, int(self._half.max(initial=1))))
 
     def _forget(self, mask: Mask) -> None:
         """Make the streams in `mask` forget all."""
@@ -64,7 +64,7 @@ class TwoWindowMean(Detector):
     def _test(self, values: Array, active: Mask) -> Mask:
         alarms = np.zeros(len(values), bool)
         half, threshold = self._half.ravel(), self.threshold.ravel()
-        state = self._count, self._newer, self._block, self._sums
+        state = self._count, self._newer, self._block, self.sums
         two_windows(values, active, half, threshold, *state, alarms)
         return alarms
 

@@ -79,6 +79,12 @@ class GPAgent(Agent):
     1e-30 and 1e30, so that their squares and quotients are numbers too. On a finite domain the
     agent plays its points; on a box (`continuous=True`) any point, found as `Box` describes.
 
+    Attributes:
+        decisions: What can be chosen, and its features.
+        memory: The posterior.
+        choice, supervisor: As given.
+        planned: The gains of planned plays; None where `gain` is "realised".
+
     Raises:
         ValueError: If a parameter is out of its range.
     """
@@ -103,7 +109,7 @@ class GPAgent(Agent):
     ) -> None:
         super().__init__(env)
         batch, owner = self.num_learners, type(self).__name__
-        self.width_form, self._choice, self._supervisor = width_form, choice, supervisor
+        self.width_form, self.choice, self.supervisor = width_form, choice, supervisor
         self._given_norm_bound = norm_bound = kept(norm_bound)
         norm_bounds(owner, norm_bound, self.problem, batch)  # at once, not only at the restart
         self.noise_scale, self.regularization = noise_model(
@@ -123,11 +129,11 @@ class GPAgent(Agent):
         space = decision_set(self.problem)
         # Nobody knows how long the features of arms to come are, if somebody else makes them.
         self._unknown_lengths = self.problem.contextual and callable(features)
-        self._decisions: Decisions = space(source, self.problem.domain, self.regularization)
-        self._planned: PlannedGains | None = None
+        self.decisions: Decisions = space(source, self.problem.domain, self.regularization)
+        self.planned: PlannedGains | None = None
         if gain != "realised":
-            self._planned = PlannedGains(gain, self._decisions.basis, source, self.problem)
-        self._memory = memory(self._decisions)
+            self.planned = PlannedGains(gain, self.decisions.basis, source, self.problem)
+        self.memory = memory(self.decisions)
         self.forgetting = None if forgetting is None else self._checked_forgetting(forgetting)
 
     def _checked_forgetting(self, forgetting: Forgetting) -> Forgetting:
@@ -135,7 +141,7 @@ class GPAgent(Agent):
         forgetting.check(type(self).__name__, self.num_learners)
         if not forgetting.gain_is_computed:
             return forgetting
-        gains = computed_gain(self._decisions.basis, self.problem.horizon)
+        gains = computed_gain(self.decisions.basis, self.problem.horizon)
         return replace(forgetting, information_gain=gains)
 
     def _restart(self, mask: Mask) -> None:
@@ -143,26 +149,26 @@ class GPAgent(Agent):
         bound = norm_bounds(owner, given, self.problem, self.num_learners)
         if bound is None and isinstance(self.confidence_width, str):
             not_drawn("norm bound", "norm_bound")
-        forgetting = np.full(self.num_learners, self._memory.nothing_forgotten)
+        forgetting = np.full(self.num_learners, self.memory.nothing_forgotten)
         if self.forgetting is not None:
             forgetting = self.forgetting(self.problem, self.num_learners)
         if bound is not None:
             self.norm_bound[mask] = bound[mask]
-        self._memory.restart(mask, forgetting)
+        self.memory.restart(mask, forgetting)
         self._steps[mask] = 0
-        if isinstance(self._decisions, Contexts) and self.arms is None:
-            self._decisions.show(None)
-        if self._planned is not None:
-            self._planned.restart(mask, self._memory.ratios)
-        if self._supervisor is not None:
-            self._supervisor.restart(mask, self.problem, bound, self.noise_scale)
+        if isinstance(self.decisions, Contexts) and self.arms is None:
+            self.decisions.show(None)
+        if self.planned is not None:
+            self.planned.restart(mask, self.memory.ratios)
+        if self.supervisor is not None:
+            self.supervisor.restart(mask, self.problem, bound, self.noise_scale)
 
     def _reward_bounds(self) -> RewardBounds | None:
         if self._unknown_lengths:
             return None
         own = isinstance(self.confidence_width, str) or self._given_norm_bound is not None
         bound = self.norm_bound if own else None
-        longest = self._decisions.basis.prior.max()
+        longest = self.decisions.basis.prior.max()
         return bounds_by_norm(self.problem, bound, self.noise_scale, longest)
 
     def _widths(self) -> Array:
@@ -171,7 +177,7 @@ class GPAgent(Agent):
             horizon = self.problem.horizon
             delta = step_delta(self.confidence, self.delta, self._steps, horizon)
             bound, scale = self.norm_bound, self.noise_scale
-            return self.width_form(bound, scale, self.regularization, delta, self._gains())
+            return self.width_form(bound, scale, self.regularization, delta, self.width_gain())
         if callable(self.confidence_width):
             owner, given = type(self).__name__, self.confidence_width(self._steps.copy())
             return per_learner(
@@ -180,26 +186,26 @@ class GPAgent(Agent):
         widths: Array = self.confidence_width
         return widths
 
-    def _gains(self) -> Array:
+    def width_gain(self) -> Array:
         """Return the information gain that beta takes, `(B,)`."""
-        if self._planned is None:
-            return self._memory.gain
-        return self._planned.after(self._memory.held)
+        if self.planned is None:
+            return self.memory.gain
+        return self.planned.after(self.memory.held)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        if self._supervisor is not None:
-            retuned = self._supervisor.before(self._memory, uniform)
-            if retuned is not None and self._planned is not None:
-                self._planned.restart(retuned, self._memory.ratios)
-        if isinstance(self._decisions, Contexts):
-            self._decisions.show(self.arms)
-        plays = self._choice(self._decisions, self._memory, self._widths(), uniform)
-        return plays if self._supervisor is None else self._supervisor.chosen(plays)
+        if self.supervisor is not None:
+            retuned = self.supervisor.before(self.memory, uniform)
+            if retuned is not None and self.planned is not None:
+                self.planned.restart(retuned, self.memory.ratios)
+        if isinstance(self.decisions, Contexts):
+            self.decisions.show(self.arms)
+        plays = self.choice(self.decisions, self.memory, self._widths(), uniform)
+        return plays if self.supervisor is None else self.supervisor.chosen(plays)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        if self._supervisor is not None:
-            self._supervisor.observe(self._decisions, self._memory, actions, rewards, active)
-        self._memory.update(actions, rewards, active)
+        if self.supervisor is not None:
+            self.supervisor.observe(self.decisions, self.memory, actions, rewards, active)
+        self.memory.update(actions, rewards, active)
         self._steps += active
 
     @locked
@@ -211,7 +217,7 @@ class GPAgent(Agent):
             ValueError: If it is not finite.
         """
         self._require_reset()
-        mean, variance, _ = self._decisions.posterior(self._memory, self.problem.domain)
+        mean, variance, _ = self.decisions.posterior(self.memory, self.problem.domain)
         return posterior_of(mean, np.sqrt(variance), self.batched)
 
     @locked
@@ -233,7 +239,7 @@ class GPAgent(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        mean, _, spread = self._decisions.posterior(self._memory, self.problem.domain)
+        mean, _, spread = self.decisions.posterior(self.memory, self.problem.domain)
         half = self._widths()[:, None] * np.sqrt(spread)
         lower, upper = mean - half, mean + half
         return Interval(lower, upper) if self.batched else Interval(lower[0], upper[0])
@@ -247,9 +253,9 @@ class GPAgent(Agent):
         """
         domain, size = self.problem.domain, min(len(self.problem.domain), ERROR_POINTS)
         rows = np.linspace(0, len(domain) - 1, size).astype(np.intp)
-        table = self._decisions.table(domain, rows)
+        table = self.decisions.table(domain, rows)
         gram = self.problem.kernel(domain[rows], domain[rows])
-        ranks = self._decisions.basis.rank
+        ranks = self.decisions.basis.rank
         found = {m: np.abs(gram - table[:, :m] @ table[:, :m].T).max() for m in set(ranks.tolist())}
         errors = np.array([found[m] for m in ranks.tolist()], float)
         return errors if self.batched else float(errors[0])
@@ -262,7 +268,7 @@ class GPAgent(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        return self._memory.gain.copy() if self.batched else float(self._memory.gain[0])
+        return self.memory.gain.copy() if self.batched else float(self.memory.gain[0])
 
 
 def checked_width(owner: str, value: Any, batch: int) -> Any:

@@ -56,10 +56,10 @@ class DriftMemory(Memory):
     def __init__(self, decisions: Decisions, *, eps: Array | None = None) -> None:
         basis = decisions.basis
         batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self._basis, self._embed, self._given = basis, decisions.embed, eps
+        self.basis, self._embed, self._given = basis, decisions.embed, eps
         arrays = one_filter(batch, m, n)
         super().__init__(arrays, arrays.variance)
-        self._kept: DriftArrays = arrays
+        self.kept: DriftArrays = arrays
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is eps in [0, 1], or NaN to fit it, if none is given."""
@@ -67,14 +67,14 @@ class DriftMemory(Memory):
         fitted = mask & np.isnan(eps)
         if fitted.any():
             self._make_room()
-        kept = self._kept
+        kept = self.kept
         kept.eps[mask, 0] = eps[mask]
         kept.eps[fitted] = EPS_GRID[: kept.eps.shape[1]]
         kept.filters[mask] = np.where(fitted, len(EPS_GRID), 1)[mask]
         kept.start[mask] = np.where(fitted, START, 0)[mask]
         kept.chosen[mask] = kept.start[mask]
-        kept.covariance[mask] = np.eye(len(self._basis.phi))
-        kept.variance[mask] = self._basis.prior
+        kept.covariance[mask] = np.eye(len(self.basis.phi))
+        kept.variance[mask] = self.basis.prior
         self.held[mask] = 0
         for array in (kept.weights, kept.score, kept.gains, kept.age, kept.mean, kept.gain):
             array[mask] = 0
@@ -82,34 +82,34 @@ class DriftMemory(Memory):
     def _make_room(self) -> None:
         """Give every learner room for a filter for each eps of the grid."""
         names = ("covariance", "weights", "eps", "score", "gains")
-        missing = len(EPS_GRID) - self._kept.eps.shape[1]
-        old = {name: getattr(self._kept, name) for name in names}
+        missing = len(EPS_GRID) - self.kept.eps.shape[1]
+        old = {name: getattr(self.kept, name) for name in names}
         pads = {name: [(0, 0), (0, missing)] + [(0, 0)] * (a.ndim - 2) for name, a in old.items()}
         grown = {name: np.pad(array, pads[name]) for name, array in old.items()}
-        kept: DriftArrays = self._kept._replace(**grown)
-        self._kept = self.arrays = kept
+        kept: DriftArrays = self.kept._replace(**grown)
+        self.kept = self.arrays = kept
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, and let the function drift to the next step."""
         features, share = self._embed(plays)
-        noise = self._basis.ridge if share is None else self._basis.ridge / share
-        drift_update(features, rewards, noise, active, self._basis, self._kept)
+        noise = self.basis.ridge if share is None else self.basis.ridge / share
+        drift_update(features, rewards, noise, active, self.basis, self.kept)
         self.held += active
 
     @property
     def eps(self) -> Array:
         """The drift of the filter that speaks, `(B,)`."""
-        chosen: Array = self._kept.eps[np.arange(len(self.gain)), self._kept.chosen]
+        chosen: Array = self.kept.eps[np.arange(len(self.gain)), self.kept.chosen]
         return chosen
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
-        return filter_predictor(i, self._basis.rank, self._kept)
+        return filter_predictor(i, self.basis.rank, self.kept)
 
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         drawn = np.zeros_like(normals)
-        drift_deviations(normals, self._basis.rank, self._kept, drawn)
+        drift_deviations(normals, self.basis.rank, self.kept, drawn)
         return drawn
 
 

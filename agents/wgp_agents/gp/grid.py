@@ -85,7 +85,7 @@ class GridAgent(Agent):
         )
         space = Contexts if problem.contextual else Arms
         source = feature_source(features, problem, owner)
-        self._decisions = space(source, problem.domain, self.regularization)
+        self.decisions = space(source, problem.domain, self.regularization)
         self._rows = np.arange(batch)
         self._grid = Grid(problem)
 
@@ -105,7 +105,7 @@ class GridAgent(Agent):
         """Return posterior means and variances of the points, `(B, n)` each."""
 
     def _reward_bounds(self) -> RewardBounds | None:
-        longest = self._decisions.basis.prior.max()
+        longest = self.decisions.basis.prior.max()
         return bounds_by_norm(self.problem, None, self.noise_scale, longest)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:

@@ -103,7 +103,7 @@ class RestartMemory(Memory):
     def __init__(self, decisions: Decisions) -> None:
         self._state = unweighted_state(decisions)
         super().__init__(self._state.arrays, self._state.arrays.variance)
-        self._period = np.full(len(self.gain), math.inf)
+        self.period = np.full(len(self.gain), math.inf)
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
@@ -115,7 +115,7 @@ class RestartMemory(Memory):
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
-        self._period[mask] = forgetting[mask]
+        self.period[mask] = forgetting[mask]
         self.held[mask] = 0
         self._state.clear(mask)
 
@@ -123,7 +123,7 @@ class RestartMemory(Memory):
         """Take in one observation, and restart those whose period is full."""
         self._state.change(1.0, plays, rewards, active)
         self.held += active
-        full = self.held >= self._period
+        full = self.held >= self.period
         if full.any():
             self.held[full] = 0
             self._state.clear(full)

@@ -41,9 +41,9 @@ class PlannedGains:
     def __init__(
         self, kind: str, basis: Basis, source: Kernel | FeatureMap, problem: BanditProblem
     ) -> None:
-        self._kind, self._basis, self._rows = kind, basis, np.arange(len(basis.ridge))
+        self._kind, self.basis, self._rows = kind, basis, np.arange(len(basis.ridge))
         self._spectrum = mercer_spectrum(source, problem.domain) if kind == "bound" else None
-        self._gains = np.zeros((len(basis.ridge), problem.horizon + 1))
+        self.gains = np.zeros((len(basis.ridge), problem.horizon + 1))
 
     def restart(self, mask: Mask, ratios: Array) -> None:
         """Compute the gains of the learners in `mask` `(B,)`.
@@ -52,10 +52,10 @@ class PlannedGains:
             mask: Who starts again.
             ratios: The discounts of their memories, `(B, L)`: see `Memory`.
         """
-        horizon, ridge = self._gains.shape[1] - 1, self._basis.ridge[mask]
+        horizon, ridge = self.gains.shape[1] - 1, self.basis.ridge[mask]
         if self._kind == "determinant":
-            m = self._basis.rank[mask][:, None]
-            sums = max(1.0, self._basis.prior.max()) * weight_sums(ratios[mask], horizon)
+            m = self.basis.rank[mask][:, None]
+            sums = max(1.0, self.basis.prior.max()) * weight_sums(ratios[mask], horizon)
             gains = 0.5 * m * np.log1p(sums / (ridge[:, None] * m))
         elif self._spectrum is not None:
             sums = weight_sums(ratios[mask], horizon)
@@ -63,12 +63,12 @@ class PlannedGains:
         else:
             assert ratios.shape[1] == 1  # or the weights of t steps would not begin those of T
             weights = ratios ** (2.0 * np.arange(horizon))
-            gains = greedy_of(self._basis, weights, np.flatnonzero(mask))
-        self._gains[mask, 1:] = gains
+            gains = greedy_of(self.basis, weights, np.flatnonzero(mask))
+        self.gains[mask, 1:] = gains
 
     def after(self, held: NDArray[np.int64]) -> Array:
         """Return the gains after `held` observations, `(B,)`; beyond T, those after T."""
-        gains: Array = self._gains[self._rows, np.minimum(held, self._gains.shape[1] - 1)]
+        gains: Array = self.gains[self._rows, np.minimum(held, self.gains.shape[1] - 1)]
         return gains
 
 

@@ -37,7 +37,7 @@ class RankOneState:
     def __init__(self, decisions: Decisions) -> None:
         basis = decisions.basis
         batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self._basis = basis
+        self.basis = basis
         self.arrays = RankOneArrays(
             inverse=np.zeros((batch, m, m)),
             mean=np.zeros((batch, n)),
@@ -53,19 +53,19 @@ class RankOneState:
         """Put the learners in `mask` back to the prior."""
         for array in self.arrays:
             array[mask] = 0
-        identity = np.eye(len(self._basis.phi))
-        self.arrays.inverse[mask] = identity / self._basis.ridge[mask, None, None]
-        self.arrays.variance[mask] = self._basis.prior
+        identity = np.eye(len(self.basis.phi))
+        self.arrays.inverse[mask] = identity / self.basis.ridge[mask, None, None]
+        self.arrays.variance[mask] = self.basis.prior
 
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
-        compiled.rank_one_update(sign, plays, rewards, active, self._basis, self.arrays)
+        compiled.rank_one_update(sign, plays, rewards, active, self.basis, self.arrays)
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
-        m, ridge = int(self._basis.rank[i]), float(self._basis.ridge[i])
+        m, ridge = int(self.basis.rank[i]), float(self.basis.ridge[i])
         P = self.arrays.inverse[i, :m, :m].copy()
-        weights = P @ (self._basis.phi[:m] @ (self.arrays.sums[i] + self.arrays.lost[i]))
+        weights = P @ (self.basis.phi[:m] @ (self.arrays.sums[i] + self.arrays.lost[i]))
 
         def _predict(phi: Array) -> tuple[Array, Array, Array]:
             variance = ridge * np.einsum("ij,ij->j", phi, P @ phi)
@@ -76,7 +76,7 @@ class RankOneState:
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         drawn = np.empty_like(normals)
-        compiled.inverse_deviations(normals, self._basis, self.arrays.inverse, drawn)
+        compiled.inverse_deviations(normals, self.basis, self.arrays.inverse, drawn)
         return drawn
 
 
@@ -91,7 +91,7 @@ class GramState:
     def __init__(self, decisions: Decisions, *, tight: bool = False) -> None:
         basis = decisions.basis
         batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self._basis, self._embed = basis, decisions.embed
+        self.basis, self._embed = basis, decisions.embed
         self._many = basis.rank > MANY_FEATURES
         self._few, self._any_many = ~self._many, bool(self._many.any())
         self._keep = np.ones(batch)
@@ -110,9 +110,9 @@ class GramState:
         """Put the learners in `mask` back to the prior."""
         for array in self.arrays:
             array[mask] = 0.0
-        self.arrays.variance[mask] = self._basis.prior
+        self.arrays.variance[mask] = self.basis.prior
         if self.arrays.tight.size:
-            self.arrays.tight[mask] = self._basis.prior
+            self.arrays.tight[mask] = self.basis.prior
 
     def change(
         self,
@@ -127,7 +127,7 @@ class GramState:
         After a removal the posterior is left as it was until the next addition.
         """
         eta = self._keep if discount is None else discount
-        basis, arrays, (features, share) = self._basis, self.arrays, self._embed(plays)
+        basis, arrays, (features, share) = self.basis, self.arrays, self._embed(plays)
         if share is not None:
             root = np.sqrt(share)
             features, rewards = features * root[:, None], rewards * root
@@ -140,7 +140,7 @@ class GramState:
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
-        predict, tight = blas.posterior_of(i, self._basis, self.arrays), self.arrays.tight.size
+        predict, tight = blas.posterior_of(i, self.basis, self.arrays), self.arrays.tight.size
 
         def _predict(phi: Array) -> tuple[Array, Array, Array]:
             mean, variance, smaller = predict(phi)
@@ -151,11 +151,11 @@ class GramState:
     def deviations(self, normals: Array) -> Array:
         """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
         drawn = np.zeros_like(normals)
-        compiled.deviations(normals, self._few, self._basis, self.arrays, drawn)
+        compiled.deviations(normals, self._few, self.basis, self.arrays, drawn)
         if self._any_many:
             with blas.single_thread():
                 for i in np.flatnonzero(self._many).tolist():
-                    drawn[i] = blas.deviation_of(i, normals[i], self._basis, self.arrays)
+                    drawn[i] = blas.deviation_of(i, normals[i], self.basis, self.arrays)
         return drawn
 
 

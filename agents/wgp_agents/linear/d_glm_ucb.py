@@ -98,30 +98,30 @@ class DGLMUCB(IndexAgent):
             discount = per_learner(owner, "discount", discount, batch, 0.0, 1.0, "right")
         if norm_bound is not None:
             norm_bound = norm_bounds(owner, norm_bound, self.problem, batch)
-        self._given_discount, self._given_norm_bound = discount, norm_bound
+        self.given_discount, self._given_norm_bound = discount, norm_bound
         check_budget(owner, variation_budget, batch)
         self._given_budget = kept(variation_budget)
         self.tuning = check_choice("tuning", tuning, owner, TUNINGS)
         self.regularization = model_noise(owner, regularization, batch)
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
-        self._features = arm_features(self.problem)
-        self._longest = float(np.sqrt((self._features**2).sum(axis=1)).max())
-        n, d = self._features.shape
+        self.features = arm_features(self.problem)
+        self._longest = float(np.sqrt((self.features**2).sum(axis=1)).max())
+        n, d = self.features.shape
         counts, squares, sums = np.zeros((3, batch, n))
         estimate, parameter = np.zeros((2, batch, d))
-        self._state = GLMState(counts, squares, sums, np.zeros(batch), estimate, parameter)
-        self._numbers = GLMNumbers(np.ones(batch), self.regularization, *np.ones((2, batch)))
-        self._steps = np.zeros(batch, np.int64)
+        self.state = GLMState(counts, squares, sums, np.zeros(batch), estimate, parameter)
+        self.numbers = GLMNumbers(np.ones(batch), self.regularization, *np.ones((2, batch)))
+        self.steps = np.zeros(batch, np.int64)
 
     def _clear(self, mask: Mask) -> None:
         radius, discount = self._radius(), self._discount()
         slope = expit(radius * self._longest) * expit(-radius * self._longest)
-        self._numbers.radius[mask], self._numbers.discount[mask] = radius[mask], discount[mask]
-        self._numbers.slope[mask] = np.maximum(slope, SMALLEST_SLOPE)[mask]
-        for part in self._state:
+        self.numbers.radius[mask], self.numbers.discount[mask] = radius[mask], discount[mask]
+        self.numbers.slope[mask] = np.maximum(slope, SMALLEST_SLOPE)[mask]
+        for part in self.state:
             part[mask] = 0.0
-        self._steps[mask] = 0
+        self.steps[mask] = 0
 
     def _in_logits(self, value: Any) -> Array:
         """Return a norm in units of theta, `(B,)`, of one in units of the task's function."""
@@ -151,36 +151,37 @@ class DGLMUCB(IndexAgent):
         Raises:
             RuntimeError: If it rests on a variation budget that is not drawn yet.
         """
-        if self._given_discount is not None:
-            given: Array = self._given_discount
+        if self.given_discount is not None:
+            given: Array = self.given_discount
             return given
         stated = stated_budget(self._given_budget, self.problem)
         if isinstance(self._given_budget, str) and stated is not None:
             stated = self._in_logits(stated)
         budget = np.broadcast_to(1.0 if stated is None else stated, self.num_learners)
-        dim = self._features.shape[1]
+        dim = self.features.shape[1]
         return 1 - forgetting_rate(self.tuning, self.problem.horizon, dim, budget)
 
-    def _widths(self) -> Array:
+    def widths(self) -> Array:
         """Return rho_t of every learner, `(B,)`."""
-        slope, ridge = self._numbers.slope, self._numbers.regularization
-        delta = step_delta(self.confidence, self.delta, self._steps, self.problem.horizon)
-        d = self._features.shape[1]
-        spread = d * np.log1p(self._longest**2 * self._state.weight / (d * ridge))
+        slope, ridge = self.numbers.slope, self.numbers.regularization
+        delta = step_delta(self.confidence, self.delta, self.steps, self.problem.horizon)
+        d = self.features.shape[1]
+        spread = d * np.log1p(self._longest**2 * self.state.weight / (d * ridge))
         noise = NOISE * np.sqrt(spread - 2 * np.log(delta))
-        width: Array = 2 * STEEPEST * (np.sqrt(ridge) * self._numbers.radius + noise / slope)
+        width: Array = 2 * STEEPEST * (np.sqrt(ridge) * self.numbers.radius + noise / slope)
         return width
 
-    def _index(self, uniform: UniformStreams) -> Array:
+    def index(self, uniform: UniformStreams) -> Array:
+        """Return the index of every arm, `(B, K)`."""
         del uniform
         index = np.empty((self.num_learners, self.num_arms))
-        indices(self._features, self._numbers, self._state, self._widths(), index)
+        indices(self.features, self.numbers, self.state, self.widths(), index)
         return index
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
         kept = np.clip(rewards, 0.0, 1.0)
-        learn(self._features, self._numbers, self._state, arms, kept, active)
-        self._steps += active
+        learn(self.features, self.numbers, self.state, arms, kept, active)
+        self.steps += active
 
 
 def arm_features(problem: BanditProblem) -> Array:

@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+# A file's tests share what they have made. The order of files is that of tests/conftest.py.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile \
+  --no-loadscope-reorder
 
-.PHONY: reproduce verify compare models test test-slow harnesses lint clean
+.PHONY: reproduce verify compare models test test-slow harnesses lint style types quick-tests clean
 reproduce: .venv/core.stamp
 	$(BIN)/wgp-gym reproduce
 
@@ -18,20 +20,28 @@ compare: .venv/rl.stamp
 models: .venv/rl.stamp
 	$(BIN)/python scripts/train_models.py
 
-test: lint .venv/browser.stamp
-	$(PYTEST) --dist loadfile
+# mypy has one process, and the tests one for each core: side by side, none waits for another.
+test: style .venv/browser.stamp
+	$(MAKE) --no-print-directory --jobs=2 types quick-tests
 
-# The fuzzers and what else takes long; then all other tests with every index in a compiled loop checked.
+quick-tests: .venv/browser.stamp
+	$(PYTEST)
+
+# What is slow by nature; then all other tests with every index in a compiled loop checked.
 test-slow: .venv/browser.stamp
 	$(PYTEST) -m slow
-	NUMBA_BOUNDSCHECK=1 $(PYTEST) --dist loadfile
+	NUMBA_BOUNDSCHECK=1 $(PYTEST)
 
 harnesses: .venv-harnesses/stamp
-	.venv-harnesses/bin/python -m pytest tests/test_harness_examples.py tests/test_benchmark_cluster.py
+	.venv-harnesses/bin/python -m pytest -m "slow or not slow" tests/test_harness_examples.py tests/test_benchmark_cluster.py
 
-lint: .venv/dev.stamp
+lint: style types
+
+style: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/dev.stamp
 	$(BIN)/mypy
 
 .venv/core.stamp: pyproject.toml constraints.txt

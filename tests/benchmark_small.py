@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tomli_w
 
@@ -53,6 +56,28 @@ def stored(folder: Path, *endings: str) -> dict[str, bytes]:
     found = sorted(folder.rglob("*"))
     wanted = [path for path in found if path.suffix in (endings or (".npz",))]
     return {str(path.relative_to(folder)): path.read_bytes() for path in wanted}
+
+
+def members(data: bytes) -> dict[str, bytes]:
+    """Return what an archive holds, by name."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(parts: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return an archive, with checksums that fit."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
+
+
+def saved(array: Any) -> bytes:
+    """Return the bytes of an array's file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
 
 
 def write_toml(path: Path, values: Table) -> Path:

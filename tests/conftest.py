@@ -1,7 +1,9 @@
 """What the tests share: every registered id, its variants, a way to make one, and who fits it."""
 
 import functools
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -115,7 +117,7 @@ def specimen(name: str) -> Agent:
 
 def forced(name: str) -> bool:
     """Tell whether an agent plays some arms in turn, whatever its bound says of them."""
-    return isinstance(getattr(specimen(name), "_supervisor", None), ChangeDetection)
+    return isinstance(getattr(specimen(name), "supervisor", None), ChangeDetection)
 
 
 def trace(agent: Any, env: Any, seed: int) -> list[NDArray[Any]]:
@@ -136,7 +138,7 @@ def kinds() -> list[str]:
     """List a learner of each kind: family, base class and memory. They share the rest."""
     found: dict[Any, str] = {}
     for name in LEARNERS:
-        memory = type(getattr(specimen(name), "_memory", None))
+        memory = type(getattr(specimen(name), "memory", None))
         found.setdefault((AGENTS[name].family, agent_class(name).__base__, memory), name)
     return list(found.values())
 
@@ -178,30 +180,44 @@ FIELD = {LINEAR: "LinearAbrupt", ARMS: "ArmsAbrupt"}
 EVERYWHERE = ("wgp-ucb", "random", "oracle")
 
 
-def meet(name: str, env_id: str) -> bool:
-    """Tell whether the tests of an agent on a task are worth their time.
+def tasks_of(name: str) -> list[str]:
+    """List the ids that the tests of an agent play.
 
     All pairs would be some 400. Each task meets the agents of `EVERYWHERE`, each agent the tasks
-    of its family in `MET`.
+    of its family in `MET`, as far as it can play them.
     """
-    short = env_id.removeprefix("WGPBandit-").removesuffix("-v0")
-    return name in EVERYWHERE or short in MET.get(AGENTS[name].family, (short,))
+    every = [entry.id for entry in ENVIRONMENTS]
+    family = [f"WGPBandit-{short}-v0" for short in MET[AGENTS[name].family]]
+    return [one for one in (every if name in EVERYWHERE else family) if fits(name, one)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the pairs of an agent's `name` and an `env_id` that need not, or cannot, meet."""
+    """Take the files from both ends of the alphabet in turn.
 
-    def _kept(item: pytest.Item) -> bool:
-        callspec = getattr(item, "callspec", None)
-        params = {} if callspec is None else callspec.params
-        name, env_id = params.get("name"), params.get("env_id")
-        if name not in AGENTS or env_id is None:
-            return True
-        return meet(name, env_id) and fits(name, env_id)
-
-    items[:] = [item for item in items if _kept(item)]
+    Agents stand at one end, environments, which compile nothing, at the other. Two files of agents
+    side by side would compile the same loops at once, before either could keep them for both.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    turns = {path: min(2 * i, 2 * (len(files) - i) - 1) for i, path in enumerate(files)}
+    items.sort(key=lambda item: turns[item.path])
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests pay rewards that no B allows; `test_agents_units.py` looks at the warning."""
     config.addinivalue_line("filterwarnings", "ignore::wgp_agents.units.RewardUnits")
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with all results of a small experiment; it is not to be changed."""
+    from benchmark_small import SIX_RUNS, play
+
+    folder = tmp_path_factory.mktemp("whole")
+    assert play(SIX_RUNS, folder) == []
+    return folder
+
+
+@pytest.fixture
+def copy(whole: Path, tmp_path: Path) -> Path:
+    """Return a copy of that folder."""
+    return Path(shutil.copytree(whole, tmp_path / "copy"))

@@ -18,16 +18,21 @@ SMALL: dict[str, Any] = {"points_per_dim": 5, "horizon": 12}
 
 def small_model(algo: str, folder: Path, **kwargs: Any) -> Path:
     """Write an untrained model with its notes, as a training does; no global generator moves."""
-    chosen = settings(algo) | {"history": 2, "frequencies": 2, "envs": 2, "groups": 1}
-    chosen |= {"net_arch": [4]} | ({"lstm_hidden_size": 4} if algo == "recurrent-ppo" else {})
-    chosen |= {"buffer_size": 10} if algo == "dqn" else {"n_steps": 2}
-    chosen |= {"batch_size": 4} if "batch_size" in chosen else {}
+    chosen = settings(algo) | small_settings(algo)
     env = training.training_env(TASK, chosen, SMALL | kwargs)
     with same_generators():
         model = training.build(algo, env, 0, chosen)
     path = folder / f"{algo}.zip"
     training.save_model(model, path, {"algo": algo} | training.notes_on(env.problem, chosen))
     return path
+
+
+def small_settings(algo: str) -> dict[str, Any]:
+    """Return settings of a model that is small, and quickly trained."""
+    chosen: dict[str, Any] = {"history": 2, "frequencies": 2, "envs": 2, "groups": 1}
+    chosen |= {"net_arch": [4]} | ({"lstm_hidden_size": 4} if algo == "recurrent-ppo" else {})
+    chosen |= {"buffer_size": 10} if algo == "dqn" else {"n_steps": 2}
+    return chosen | ({"batch_size": 4} if algo != "a2c" else {})
 
 
 def entries(path: Path) -> dict[str, bytes]:

@@ -137,7 +137,7 @@ def test_defaults() -> None:
     assert drift_grid(500) == pytest.approx((0.0, 0.004, 0.02, 0.1), rel=1e-12)
     assert drift_grid(20_000) == pytest.approx((0.0, 1e-4, 5e-4, 2.5e-3, 0.0125, 0.0625))
     assert drift_grid(1) == drift_grid(6) == (0.0,)
-    models = AdaptiveWGPUCB(PROBLEM)._bank.models
+    models = AdaptiveWGPUCB(PROBLEM).bank.models
     assert len(models.drift) == 4 * 7 * 2
     assert set(models.noise) == {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0}
     assert models.table.tolist() == [0] * 28 + [1] * 28
@@ -148,7 +148,7 @@ def test_defaults() -> None:
 @pytest.mark.parametrize("kernel", [SquaredExponential(0.2), Matern(0.2, 0.5), ModifiedMatern(0.2)])
 def test_a_kernel_of_a_lengthscale_has_a_table_for_each_factor(kernel: Any) -> None:
     agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 50, 0.1), lengthscales=(1.0, 0.5, 3.0))
-    shown = agent._places
+    shown = agent.places
     for g, factor in enumerate((1.0, 0.5, 3.0)):
         twin = type(kernel)(factor * 0.2, *([0.5] if isinstance(kernel, Matern) else []))
         gram = shown.tables[g].T @ shown.tables[g]
@@ -159,8 +159,8 @@ def test_a_kernel_of_a_lengthscale_has_a_table_for_each_factor(kernel: Any) -> N
 @pytest.mark.parametrize("kernel", [Linear(), Empirical(np.eye(20))])
 def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
     agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 500, 0.1))
-    assert len(agent._places.rank) == len(agent._places.tables) == 1
-    assert len(agent._bank.models.drift) == 4 * 7
+    assert len(agent.places.rank) == len(agent.places.tables) == 1
+    assert len(agent.bank.models.drift) == 4 * 7
     agent.reset(0)
     agent.observe(3, 1.0)
     assert agent.belief().lengthscale == 1.0
@@ -326,10 +326,10 @@ def test_128_features_are_near_the_exact_posterior(kernel: Any, error: float, wi
     mean = paid[0] + k.T @ np.linalg.solve(M, paid - paid[0])
     scale = agent.belief().scale
     std = scale * np.sqrt(1.3 - np.sum(k * np.linalg.solve(M, k), axis=0))
-    assert agent._places.rank.tolist() == [129]
+    assert agent.places.rank.tolist() == [129]
     told = agent.posterior()
     assert (np.abs(told.mean - mean) < error * std).all()
     assert ((1 - 0.4 * error) * std < told.std).all()
     assert (told.std < std + wider * scale).all()
-    assert (agent._bank.posteriors()[1] >= 0).all()
-    assert (agent._places.residual >= 0).all()
+    assert (agent.bank.posteriors()[1] >= 0).all()
+    assert (agent.places.residual >= 0).all()

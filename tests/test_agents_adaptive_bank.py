@@ -134,25 +134,25 @@ class DenseBank:
             level = LEVEL * kernel.diagonal(domain).mean()
             ahead = AHEAD * (eps == 0.0) + AHEAD * (g == 0)
             self.grids.append((own + level, left, eps, noise, ahead))
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         self.models = [DenseModel(*grid) for grid in self.grids]
         self.arms: list[int] = []
         self.rewards: list[float] = []
         self.chosen = 0
 
     def take(self, arm: int, reward: float) -> None:
-        self._learn(arm, reward)
+        self.learn(arm, reward)
         if len(self.rewards) == RATES.youth:
             arms, rewards = self.arms, without_odd(self.rewards)
             if rewards != self.rewards:
                 self.mended += 1
-                self._begin()
+                self.begin()
                 for early, paid in zip(arms, rewards, strict=True):
-                    self._learn(early, paid)
+                    self.learn(early, paid)
 
-    def _learn(self, arm: int, reward: float) -> None:
+    def learn(self, arm: int, reward: float) -> None:
         self.arms.append(arm)
         self.rewards.append(reward)
         count = len(self.rewards)
@@ -171,11 +171,11 @@ class DenseBank:
         for model, y in zip(self.models, ys, strict=True):
             model.take(arm, y, first=count == 1)
             model.age += 1
-        self._restart_stragglers()
+        self.restart_stragglers()
         scores = [m.prior + m.recent + RATES.weight * m.lasting for m in self.models]
         self.chosen = int(np.argmax(scores))
 
-    def _restart_stragglers(self) -> None:
+    def restart_stragglers(self) -> None:
         recent = max(model.recent for model in self.models)
         lasting = max(model.lasting for model in self.models)
         for model in self.models:
@@ -211,9 +211,9 @@ def compare(bank: ModelBank, dense: list[DenseBank], t: str) -> None:
         expected, std = learner.moments()
         close(bank.zero[i] + mean[i], expected, 0, 1e-7, err_msg=t)
         close(bank.scale[i] * np.sqrt(variance[i]), std, 0, 1e-7, err_msg=t)
-        assert bank._kept.age[i].tolist() == [model.age for model in learner.models], t
-        close(bank._kept.recent[i], [model.recent for model in learner.models], 0, 1e-6)
-        close(bank._kept.lasting[i], [model.lasting for model in learner.models], 0, 1e-6)
+        assert bank.kept.age[i].tolist() == [model.age for model in learner.models], t
+        close(bank.kept.recent[i], [model.recent for model in learner.models], 0, 1e-6)
+        close(bank.kept.lasting[i], [model.lasting for model in learner.models], 0, 1e-6)
 
 
 KERNELS: dict[str, tuple[list[Kernel], int]] = {
@@ -270,7 +270,7 @@ def test_the_agent_plays_the_bound_of_dense_matrices() -> None:
             assert bound[arm] == pytest.approx(bound.max(), abs=1e-6), t
         agent.observe(arm, jumps(arm, t))
         dense.take(arm, jumps(arm, t))
-        compare(agent._bank, [dense], str(t))
+        compare(agent.bank, [dense], str(t))
         drifts.add(model.eps)
         tell(agent, dense)
     assert drifts == {0.0, 0.02, 0.3}
@@ -291,11 +291,11 @@ def tell(agent: AdaptiveWGPUCB, dense: DenseBank) -> None:
 def test_before_the_first_reward_all_arms_are_alike_and_then_the_level_is_known() -> None:
     agent = AdaptiveWGPUCB(BanditProblem(ROUGH, LINE, 80, 0.1))
     agent.reset(0)
-    mean, variance = agent._bank.posteriors()
+    mean, variance = agent.bank.posteriors()
     assert not mean.any()
     assert variance == pytest.approx(1.3)  # k(x, x) + level
     agent.observe(3, 7.0)
-    _, variance = agent._bank.posteriors()
+    _, variance = agent.bank.posteriors()
     row = ROUGH(LINE, LINE[3:4])[:, 0] + 0.3
     assert variance[0] == pytest.approx(1.3 - row**2 / 1.301)
     assert agent.posterior().mean == pytest.approx(7.0, abs=0)
@@ -367,5 +367,5 @@ def test_arms_that_are_shown_are_taken_in_again_at_the_places_of_then() -> None:
         bank.restart(np.ones(2, bool))
         for place, reward in zip(points, rewards, strict=True):
             bank.update(place, reward, np.ones(2, bool))
-    for one, other in zip(both[0]._kept, both[1]._kept, strict=True):
+    for one, other in zip(both[0].kept, both[1].kept, strict=True):
         assert np.array_equal(one, other)

@@ -40,7 +40,7 @@ def live(agent: AdaptiveWGPUCB, paid: Callable[[Any, int], Any], steps: int) -> 
         agent.observe(plays[-1], paid(plays[-1], t))
         assert np.isfinite(agent.posterior()).all(), t
         assert np.isfinite(np.array(agent.belief())).all(), t
-        assert (agent._bank.posteriors()[1] >= 0).all(), t
+        assert (agent.bank.posteriors()[1] >= 0).all(), t
     return np.array(plays)
 
 
@@ -212,8 +212,8 @@ def test_a_long_run_stays_in_order() -> None:
         agent.observe(plays[-1], float(WAVE[plays[-1]] + 0.1 * rng.normal()))
         if t % 500 == 499:
             assert np.isfinite(agent.posterior()).all()
-            assert (agent._bank.posteriors()[1] >= 0).all()
-    P = agent._bank._kept.covariance[0]
+            assert (agent.bank.posteriors()[1] >= 0).all()
+    P = agent.bank.kept.covariance[0]
     assert np.array_equal(P, P.transpose(0, 2, 1))
     assert np.linalg.eigvalsh(P).min() > 0.0
     assert GOOD[plays[4000:]].mean() > 0.98
@@ -283,5 +283,5 @@ def test_learners_start_anew_one_by_one() -> None:
     assert np.array_equal(agent.posterior().mean[0], fresh.posterior().mean)
     assert np.array_equal(agent.posterior().std[0], fresh.posterior().std)
     assert agent.belief().memory[0] == fresh.belief().memory
-    assert agent._bank._kept.seen.tolist() == [15, 45]
+    assert agent.bank.kept.seen.tolist() == [15, 45]
     assert not np.array_equal(agent.posterior().mean[1], before.mean[1])

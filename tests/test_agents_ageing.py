@@ -208,12 +208,12 @@ def test_a_learner_does_not_depend_on_the_others(model: str, batch: int) -> None
         for i, one in alone.items():
             one.restart(again[[i]], added[[i]])
             one.update(plays[[i]], rewards[[i]], active[[i]])
-    normals = rng.standard_normal((batch, len(memory._basis.phi)))  # type: ignore[attr-defined]
+    normals = rng.standard_normal((batch, len(memory.basis.phi)))  # type: ignore[attr-defined]
     drawn = memory.deviations(normals)
     for i, one in alone.items():
         for name in ("mean", "variance", "gain", "held"):
             assert np.array_equal(getattr(memory, name)[i], getattr(one, name)[0])
-        m = one._basis.rank[0]  # type: ignore[attr-defined]
+        m = one.basis.rank[0]  # type: ignore[attr-defined]
         assert np.array_equal(drawn[i, :m], one.deviations(normals[[i]])[0, :m])
 
 

@@ -216,13 +216,13 @@ def test_masks(make: Any, parameters: dict[str, Any], noise: float, textbook: An
     part._learn(np.array([1, 1]), np.ones(2), np.array([True, False]))
     full._learn(np.array([1, 1]), np.ones(2), np.array([True, True]))
     uniform = UniformStreams([0, 0])
-    rows = [agent._index(copy.deepcopy(uniform)).copy() for agent in (part, full, before)]
+    rows = [agent.index(copy.deepcopy(uniform)).copy() for agent in (part, full, before)]
     np.testing.assert_array_equal(rows[0][0], rows[1][0])
     np.testing.assert_array_equal(rows[0][1], rows[2][1])
     part._restart(np.array([False, True]))
     fresh = make(problem(2, noise), **parameters)
     fresh.reset(1)
-    rows = [agent._index(copy.deepcopy(uniform)).copy() for agent in (part, full, fresh)]
+    rows = [agent.index(copy.deepcopy(uniform)).copy() for agent in (part, full, fresh)]
     np.testing.assert_array_equal(rows[0][0], rows[1][0])
     np.testing.assert_array_equal(rows[0][1], rows[2][1])
 

@@ -51,10 +51,10 @@ def test_the_number_of_alarms_raises_the_share_of_forced_plays() -> None:
     for exploration, period in (("constant", 20), ("rising", 10)):
         agent = GLRUCB(problem(), exploration=exploration, alpha=0.2)
         agent.reset(0)
-        agent._alarms[:] = 3  # the fourth episode: twice the rate
+        agent.alarms[:] = 3  # the fourth episode: twice the rate
         for step in range(45):
-            agent._watched.memory.steps[:] = step
-            forced = np.isinf(agent._index(UniformStreams([0]))[0])
+            agent.watched.memory.steps[:] = step
+            forced = np.isinf(agent.index(UniformStreams([0]))[0])
             turn = (step + 1) % period
             wanted = np.arange(1, K + 1) == turn if 1 <= turn <= K else np.ones(K, bool)
             np.testing.assert_array_equal(forced, wanted)
@@ -62,18 +62,18 @@ def test_the_number_of_alarms_raises_the_share_of_forced_plays() -> None:
 
 def test_more_noise_widens_what_it_must() -> None:
     usual, noisy_one = (make_all(noise) for noise in (0.5, 1.5))
-    assert noisy_one[0]._detector.threshold[0, 0] == 9 * usual[0]._detector.threshold[0, 0]
-    assert noisy_one[1]._detector.threshold[0, 0] == 3 * usual[1]._detector.threshold[0, 0]
-    assert usual[2]._bernoulli[0]
-    assert not noisy_one[2]._bernoulli[0]
-    assert noisy_one[2]._detector.sigma[0, 0] == 1.5
+    assert noisy_one[0].detector.threshold[0, 0] == 9 * usual[0].detector.threshold[0, 0]
+    assert noisy_one[1].detector.threshold[0, 0] == 3 * usual[1].detector.threshold[0, 0]
+    assert usual[2].bernoulli[0]
+    assert not noisy_one[2].bernoulli[0]
+    assert noisy_one[2].detector.sigma[0, 0] == 1.5
 
 
 def test_more_noise_takes_more_samples_for_the_same_chance_of_a_wrong_mean() -> None:
     for noise, scale in ((0.1, 1.0), (0.5, 1.0), (1.5, 3.0)):
         agent = CUSUMUCB(problem(noise, 10**6), epsilon=0.05)
         agent.reset(0)
-        samples = agent._detector.samples[0, 0]
+        samples = agent.detector.samples[0, 0]
         assert samples == agent.M[0]
         # The second term of the bound on false alarms, in `CUSUM`.
         wrong = 2 * math.exp(-samples * 0.05**2 / (2 * scale**2))
@@ -82,7 +82,7 @@ def test_more_noise_takes_more_samples_for_the_same_chance_of_a_wrong_mean() -> 
     for agent, samples in ((given, 7), (capped, T // (5 * K))):
         agent.reset(0)
         np.testing.assert_array_equal(agent.M, samples)
-        np.testing.assert_array_equal(agent._detector.samples, samples)
+        np.testing.assert_array_equal(agent.detector.samples, samples)
 
 
 @pytest.mark.parametrize("make", [CUSUMUCB, MUCB])
@@ -157,7 +157,7 @@ def test_what_widens_the_padding(
         for arm in range(K):
             agent.observe(arm, 0.5)
     logarithm = math.log(2 * K) if make is CUSUMUCB else 2 * math.log(2 * K + 1)
-    index = agent._index(UniformStreams([0]))
+    index = agent.index(UniformStreams([0]))
     np.testing.assert_allclose(index, 0.5 + factor * math.sqrt(logarithm / 2))
 
 
@@ -176,8 +176,8 @@ def test_when_rewards_count_as_0_or_1() -> None:
     ):
         agent = GLRUCB(task, **given)
         agent.reset(0)
-        assert agent._bernoulli[0] == bernoulli
-        assert agent._sigma[0] == agent._detector.sigma[0, 0] == pytest.approx(sigma)
+        assert agent.bernoulli[0] == bernoulli
+        assert agent.sigma[0] == agent.detector.sigma[0, 0] == pytest.approx(sigma)
 
 
 def test_what_lies_beyond_0_and_1_is_cut_off_where_kl_is_taken() -> None:
@@ -186,7 +186,7 @@ def test_what_lies_beyond_0_and_1_is_cut_off_where_kl_is_taken() -> None:
         agent.reset(0)
         for reward in (7.0, 6.5):  # too close for an alarm
             agent.observe(2, reward)
-        assert agent._watched.memory.sums[0, 2] == total
+        assert agent.watched.memory.sums[0, 2] == total
 
 
 def test_all_arms_have_their_turn_and_the_indices_theirs() -> None:

@@ -112,7 +112,7 @@ def test_weights_neither_overflow_nor_vanish() -> None:
     for arm, plays, chance in ((0, 3000, 0.75), (1, 900, 0.75), (1, 150, 0.25)):
         for _ in range(plays):
             agent.observe(arm, 1.0)
-        assert agent._weights.probabilities()[0, 0] == pytest.approx(chance)
+        assert agent.weights.probabilities()[0, 0] == pytest.approx(chance)
 
 
 def test_gamma_alpha_and_batches_are_tuned_by_theory() -> None:
@@ -157,8 +157,8 @@ def test_a_learner_does_not_depend_on_the_others(made: Any) -> None:
     for batch in (1, 2, 3):
         some = made(problem(7, np.full(batch, 0.5)))
         np.testing.assert_array_equal(run(some, 10, 150), together[:, :batch])
-        chances = some._weights.probabilities()
-        np.testing.assert_array_equal(chances, many._weights.probabilities()[:batch])
+        chances = some.weights.probabilities()
+        np.testing.assert_array_equal(chances, many.weights.probabilities()[:batch])
     np.testing.assert_array_equal(run(made(problem(7)), 42, 150), together[:, 32])
     for twin in (copy.deepcopy(many), pickle.loads(pickle.dumps(many))):
         np.testing.assert_array_equal(twin.act(), copy.deepcopy(many).act())

@@ -153,7 +153,7 @@ def test_the_gaussian_posterior_is_bayes(
     grid = np.linspace(-4, 4, 200_001)
     for normal in (0.0, 1.0):
         monkeypatch.setattr(posterior, "normal_variates", lambda u, k, z=normal: np.full((1, k), z))
-        index = agent._index(agent._streams)[0]
+        index = agent.index(UniformStreams([0]))[0]
         for arm in range(2):
             density = stats.norm.logpdf(grid)
             for age, (played, reward) in enumerate(reversed(history)):
@@ -194,7 +194,7 @@ def test_a_learner_does_not_depend_on_the_others(made: Any, parameters: dict[str
     for batch in (1, 2, 3):
         some = made(problem(7, np.full(batch, 0.5)), **parameters)
         np.testing.assert_array_equal(run(some, 10, 150), together[:, :batch])
-        np.testing.assert_array_equal(some._memory.mean(), many._memory.mean()[:batch])
+        np.testing.assert_array_equal(some.memory.mean(), many.memory.mean()[:batch])
     single = made(problem(7, 0.5), **parameters)
     np.testing.assert_array_equal(run(single, 42, 150), together[:, 32])
     assert len(np.unique(together, axis=1).T) > 90  # the streams differ

@@ -32,7 +32,7 @@ def ties(name: str) -> bool:
     """
     agent = specimen(name)
     assert isinstance(agent, GPAgent)
-    return agent._choice is not thompson and bool(np.ptp(agent.posterior().std) < 1e-9)
+    return agent.choice is not thompson and bool(np.ptp(agent.posterior().std) < 1e-9)
 
 
 TYING = [name for name in GAUSSIAN_PROCESSES if ties(name) and not forced(name)]

@@ -118,7 +118,7 @@ def test_the_width_follows(name: str, confidence: str) -> None:
         centre = agent.posterior().mean
         bound = agent.confidence_interval().upper
         arm = agent.act()
-        if agent._choice is optimistic:
+        if agent.choice is optimistic:
             assert bound[arm] >= bound.max() - 1.1e-9
         spread = (bound - centre) / agent.beta()
         np.testing.assert_allclose(centre + width * spread, bound, rtol=1e-12, atol=1e-12)
@@ -320,5 +320,5 @@ def test_planned_gains_do_not_look_at_the_other_learners(continuous: bool) -> No
                 "wgp-ucb", problem(1.0), regularization=ridge, **parameters
             )
             alone.reset(i)
-            np.testing.assert_array_equal(together._memory.ratios[i], alone._memory.ratios[0])
-            np.testing.assert_array_equal(together._planned._gains[i], alone._planned._gains[0])
+            np.testing.assert_array_equal(together.memory.ratios[i], alone.memory.ratios[0])
+            np.testing.assert_array_equal(together.planned.gains[i], alone.planned.gains[0])

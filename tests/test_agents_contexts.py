@@ -168,7 +168,7 @@ def test_the_determinant_bounds_the_gain_of_arms_not_yet_seen() -> None:
         action = agent.act(shown)
         shown, reward, *_ = env.step(action)
         agent.observe(action, reward)
-        assert agent._gains()[0] >= agent.information_gain() - 1e-9
+        assert agent.width_gain()[0] >= agent.information_gain() - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_stand_ins_of_small_norm_do_not_make_the_determinant_small() -> None:
     assert isinstance(agent, GPAgent)
     agent.act(observation(0, 0.0, 0.0, corner))  # places on the edge are places too
     agent.observe(0, 1.0)
-    assert agent._gains() == pytest.approx(D / 2 * math.log(1 + 1 / (0.5 * D)))  # L^2 = 1
+    assert agent.width_gain() == pytest.approx(D / 2 * math.log(1 + 1 / (0.5 * D)))  # L^2 = 1
 
 
 @pytest.mark.parametrize("batch", [None, 3])

@@ -6,14 +6,13 @@ import copy
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, LEARNERS, field, forced, kinds, takers
+from conftest import GAUSSIAN_PROCESSES, LEARNERS, field, forced, kinds, takers, tasks_of
 
 import wgp_agents
 from wgp_agents.base import Agent
@@ -21,7 +20,6 @@ from wgp_agents.gp.agent import GPAgent
 from wgp_agents.registry import AGENTS, LINEAR, agent_class
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
-from wgp_gym.registration import ENVIRONMENTS
 
 DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
 PROBLEM = BanditProblem(SquaredExponential(0.2), DOMAIN, 500, 0.1, 2.0, 3.0)
@@ -31,7 +29,6 @@ FORGETFUL = {"wgp-ucb": "discount", "sw-gp-ucb": "window", "r-gp-ucb": "restart_
 
 every_agent = pytest.mark.parametrize("name", wgp_agents.names())
 every_gp = pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)
-every_id = pytest.mark.parametrize("env_id", [entry.id for entry in ENVIRONMENTS])
 
 
 def vector(env_id: str, mode: str = "vector_entry_point", **kwargs: Any) -> Any:
@@ -64,21 +61,15 @@ def play(agent: Agent, env: Any, seed: int, steps: int) -> list[Any]:
 
 
 @every_agent
-@every_id
-def test_actions_are_ints_of_the_space(name: str, env_id: str) -> None:
-    env = gymnasium.make(env_id, horizon=15)
-    actions = play(wgp_agents.make(name, env), env, 0, 15)
-    assert all(type(action) is int for action in actions)
-    assert all(env.action_space.contains(action) for action in actions)
-
-
-@every_agent
-@every_id
-def test_actions_of_a_batch_are_arrays_of_the_space(name: str, env_id: str) -> None:
-    env = vector(env_id, horizon=15)
-    actions = play(wgp_agents.make(name, env), env, 0, 15)
-    assert all(action.dtype == np.int64 and action.shape == (3,) for action in actions)
-    assert all(env.action_space.contains(action) for action in actions)
+def test_actions_are_of_the_space(name: str) -> None:
+    for env_id in tasks_of(name):
+        env, batch = gymnasium.make(env_id, horizon=15), vector(env_id, horizon=15)
+        actions = play(wgp_agents.make(name, env), env, 0, 15)
+        assert all(type(action) is int for action in actions), env_id
+        assert all(env.action_space.contains(action) for action in actions), env_id
+        actions = play(wgp_agents.make(name, batch), batch, 0, 15)
+        assert all(action.dtype == np.int64 and action.shape == (3,) for action in actions), env_id
+        assert all(batch.action_space.contains(action) for action in actions), env_id
 
 
 @pytest.mark.parametrize("task", ["Stock", "Table", "Parking"])
@@ -179,12 +170,9 @@ def pickled(agent: Agent) -> Agent:
     return restored
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
 @pytest.mark.parametrize("batch", [None, 3], ids=["single", "batch"])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_copy_goes_on_identically(
-    name: str, batch: int | None, duplicate: Callable[[Agent], Agent]
-) -> None:
+def test_a_copy_goes_on_identically(name: str, batch: int | None) -> None:
     each = 1.0 if batch is None else np.ones(batch)
     problem = BanditProblem(SquaredExponential(0.2), DOMAIN, 500, 0.1, 2 * each, 3 * each)
     agent = wgp_agents.make(name, problem)
@@ -200,12 +188,15 @@ def test_a_copy_goes_on_identically(
         return actions
 
     run(agent)
-    twin = duplicate(agent)
+    twins = [copy.deepcopy(agent), pickled(agent)]
     expected = run(agent)
-    assert run(twin) == expected  # so neither has moved the other
-    twin.reset(1)
+    for twin in twins:
+        assert run(twin) == expected  # so none has moved the others
     agent.reset(1)
-    assert run(twin) == run(agent)
+    expected = run(agent)
+    for twin in twins:
+        twin.reset(1)
+        assert run(twin) == expected
 
 
 def test_make_suggests_the_name_that_was_meant() -> None:
@@ -215,13 +206,13 @@ def test_make_suggests_the_name_that_was_meant() -> None:
         wgp_agents.make("an agent", PROBLEM)
 
 
-@every_agent
-def test_classes_are_attributes_of_the_package(name: str) -> None:
-    class_name = AGENTS[name].entry_point.partition(":")[2]
-    assert getattr(wgp_agents, class_name) is agent_class(name)
-    assert AGENTS[name].name == name
-    assert AGENTS[name].title
-    assert AGENTS[name].summary
+def test_classes_are_attributes_of_the_package() -> None:
+    for name in wgp_agents.names():
+        class_name = AGENTS[name].entry_point.partition(":")[2]
+        assert getattr(wgp_agents, class_name) is agent_class(name)
+        assert AGENTS[name].name == name
+        assert AGENTS[name].title, name
+        assert AGENTS[name].summary, name
 
 
 def test_a_class_that_is_not_there() -> None:

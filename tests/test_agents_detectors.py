@@ -181,8 +181,8 @@ def test_state_grows_with_the_logarithm() -> None:
     detector = GLR((1,), delta=0.1, resolution=4)
     for value in np.random.default_rng(0).normal(size=5000):
         detector.update(np.array([value]), np.ones(1, bool))
-    assert detector._counts.shape[1] <= 64
-    assert detector._counts[0, : detector._size[0]].sum() == 5000
+    assert detector.counts.shape[1] <= 64
+    assert detector.counts[0, : detector.size[0]].sum() == 5000
 
 
 def test_thresholds() -> None:
@@ -274,7 +274,7 @@ def test_glr_cuts_off_what_is_beyond_0_and_1_where_it_takes_kl() -> None:
         alarms = given.update(row, np.ones(20, bool))
         np.testing.assert_array_equal(alarms, cut.update(np.clip(row, 0, 1), np.ones(20, bool)))
         seen += alarms.sum()
-    np.testing.assert_array_equal(given._sums, cut._sums)
+    np.testing.assert_array_equal(given.sums, cut.sums)
     assert seen > 0
 
 
@@ -283,7 +283,7 @@ def test_glr_makes_room_in_time() -> None:
     detector = GLR((2,), delta=1e-9, resolution=1000)  # a bucket for each value
     for row in values:
         detector.update(row, np.ones(2, bool))
-    np.testing.assert_array_equal(detector._sums[:, :70], values.T)
+    np.testing.assert_array_equal(detector.sums[:, :70], values.T)
 
 
 def test_a_detector_does_not_see_the_rewards_of_those_who_did_not_play() -> None:

@@ -223,7 +223,7 @@ def test_a_recurrent_policy_remembers_plays_that_it_was_only_shown(deterministic
         assert one.act() == one.act()  # asked twice, it answers the same
         one.observe(arm, reward)
         other.observe(arm, reward)
-        np.testing.assert_array_equal(np.array(one._state), np.array(other._state))
+        np.testing.assert_array_equal(np.array(one.state), np.array(other.state))
     assert one.act() == other.act()
 
 
@@ -247,9 +247,9 @@ def test_what_is_shown_is_clipped_as_in_the_observation() -> None:
     told.reset(0)
     seeing.predict(np.zeros(4, np.float32))
     told.observe(50, -1e39)
-    assert told._rows[0, 3] == np.float32(-1e12)
+    assert told.rows[0, 3] == np.float32(-1e12)
     told.reset(0)
     told.observe(50, 1e39)
     place = float(told.problem.domain[50, 0])
     seeing.predict(np.array([1 / 500, 1, place, 1e12], np.float32))
-    np.testing.assert_array_equal(told._rows, seeing._rows)
+    np.testing.assert_array_equal(told.rows, seeing.rows)

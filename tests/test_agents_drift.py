@@ -102,22 +102,22 @@ def test_errors_do_not_build_up(eps: float) -> None:
     rng = np.random.default_rng(1)
     arms = rng.choice([3, 4, 40], size=5_000)
     feed(memory, arms, np.sin(arms) + 1e-3 * rng.standard_normal(5_000))
-    phi, rank = memory._basis.phi, memory._basis.rank[0]
-    P = memory._kept.covariance[0, memory._kept.chosen[0], :rank, :rank]
+    phi, rank = memory.basis.phi, memory.basis.rank[0]
+    P = memory.kept.covariance[0, memory.kept.chosen[0], :rank, :rank]
     assert np.array_equal(P, P.T)
     assert np.linalg.eigvalsh(P).min() > 0
     mean, variance, same = memory.predictor(0)(phi[:rank])
     assert memory.mean[0] == pytest.approx(mean, abs=1e-11)
-    assert memory.variance[0] == pytest.approx(variance + memory._basis.residual[0], abs=1e-12)
+    assert memory.variance[0] == pytest.approx(variance + memory.basis.residual[0], abs=1e-12)
     assert np.array_equal(variance, same)
 
 
 def test_a_variance_that_rounding_made_negative_does_not_grow() -> None:
     memory = make(0.0, 1e-6)
-    memory._kept.covariance[:] *= -9e-7
-    before = memory._kept.covariance.copy()
+    memory.kept.covariance[:] *= -9e-7
+    before = memory.kept.covariance.copy()
     feed(memory, *plays(5))
-    assert np.array_equal(memory._kept.covariance, before)
+    assert np.array_equal(memory.kept.covariance, before)
     assert memory.variance.min() >= 0
 
 
@@ -184,7 +184,7 @@ def test_of_equals_the_smallest_drift_speaks() -> None:
 def fitted(eps: float, steps: int, seed: int, batch: int = 40) -> Floats:
     """Return the drifts that learners fit to functions of the model."""
     memory, rng = make(FIT, 0.01, batch=batch), np.random.default_rng(seed)
-    phi, everyone = memory._basis.phi, np.ones(batch, bool)
+    phi, everyone = memory.basis.phi, np.ones(batch, bool)
     W = rng.standard_normal((batch, len(phi)))
     for _ in range(steps):
         arms = rng.integers(phi.shape[1], size=batch)
@@ -254,9 +254,9 @@ def test_huge_rewards_fade() -> None:
 
 @pytest.mark.parametrize("eps", [0.0, 0.1, FIT])
 def test_deviations_have_the_posteriors_covariance(eps: float) -> None:
-    size = make(eps, 1e-3)._basis.phi.shape[0]
+    size = make(eps, 1e-3).basis.phi.shape[0]
     memory = make(eps, 1e-3, batch=size)  # one learner for each column of the factor
     feed(memory, *plays(40))
     drawn = memory.deviations(np.eye(size))
-    P = memory._kept.covariance[0, memory._kept.chosen[0]]
+    P = memory.kept.covariance[0, memory.kept.chosen[0]]
     assert drawn.T @ drawn == pytest.approx(P, abs=1e-10)

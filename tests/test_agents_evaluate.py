@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, bare, kinds
+from conftest import GAUSSIAN_PROCESSES, bare, kinds, tasks_of
 from numpy.typing import NDArray
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
@@ -21,7 +21,6 @@ from wgp_agents.arms.agent import ArmsAgent
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.rollout import Rollout, rollout
 from wgp_agents.registry import agent_class, agent_parameters
-from wgp_gym.registration import ENVIRONMENTS
 
 ENV_SEED, SEED, STEPS, EPISODES = 7, 40, 12, 3
 OPTIONS: dict[str, Any] = {  # so that they forget within 12 steps, and work little
@@ -36,7 +35,6 @@ REFERENCES = ("oracle", "oracle-restart", "oracle-discount")  # they read the en
 
 every_kind = pytest.mark.parametrize("name", [*kinds(), *REFERENCES])
 some_agents = pytest.mark.parametrize("name", ["wgp-ucb", "ucb1", *REFERENCES])
-every_id = pytest.mark.parametrize("env_id", [entry.id for entry in ENVIRONMENTS])
 
 
 class Counting(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -123,34 +121,34 @@ def check(measured: Measured, expected: list[Rollout], tolerance: float, i: int 
         assert len(runs) > len(expected)  # other episodes; rewards of 0 and 1 may well agree
 
 
-@every_id
 @every_kind
-def test_a_bare_environment(name: str, env_id: str) -> None:
-    env = make_env(env_id)
-    env.reset(seed=ENV_SEED)
-    agent = make_agent(name, env)
-    agent.reset(SEED)
-    with pytest.warns(UserWarning, match="not wrapped with a ``Monitor`` wrapper"):
-        measured = evaluate(agent, env)
-    check(measured, ours(name, env_id, ENV_SEED, SEED), tolerance=0.0)
-    assert env.steps == EPISODES * STEPS
-    assert env.resets == 1 + 1 + EPISODES  # here, at the start, and after each episode
-    if name == "oracle":
-        assert not any(measured.steps["regret"])
+def test_a_bare_environment(name: str) -> None:
+    for env_id in tasks_of(name):
+        env = make_env(env_id)
+        env.reset(seed=ENV_SEED)
+        agent = make_agent(name, env)
+        agent.reset(SEED)
+        with pytest.warns(UserWarning, match="not wrapped with a ``Monitor`` wrapper"):
+            measured = evaluate(agent, env)
+        check(measured, ours(name, env_id, ENV_SEED, SEED), tolerance=0.0)
+        assert env.steps == EPISODES * STEPS
+        assert env.resets == 1 + 1 + EPISODES  # here, at the start, and after each episode
+        if name == "oracle":
+            assert not any(measured.steps["regret"])
 
 
-@every_id
 @pytest.mark.parametrize("name", ["wgp-ucb", "oracle"])
-def test_monitor(name: str, env_id: str) -> None:
-    counting = make_env(env_id)
-    env = Monitor(counting)
-    env.reset(seed=ENV_SEED)
-    agent = make_agent(name, env)
-    agent.reset(SEED)
-    measured = evaluate(agent, env)
-    check(measured, ours(name, env_id, ENV_SEED, SEED), tolerance=1e-6)  # it rounds to 6 digits
-    assert counting.steps == EPISODES * STEPS == env.get_total_steps()
-    assert env.get_episode_lengths() == [STEPS] * EPISODES
+def test_monitor(name: str) -> None:
+    for env_id in tasks_of(name):
+        counting = make_env(env_id)
+        env = Monitor(counting)
+        env.reset(seed=ENV_SEED)
+        agent = make_agent(name, env)
+        agent.reset(SEED)
+        measured = evaluate(agent, env)
+        check(measured, ours(name, env_id, ENV_SEED, SEED), tolerance=1e-6)  # it rounds to 6 digits
+        assert counting.steps == EPISODES * STEPS == env.get_total_steps()
+        assert env.get_episode_lengths() == [STEPS] * EPISODES
 
 
 def dummy(make: Any) -> Any:
@@ -211,14 +209,21 @@ def test_points_of_a_box(name: str) -> None:
     check(measured, expected, tolerance=0.0)
 
 
-@pytest.mark.parametrize(
-    "env_id", [entry.id for entry in ENVIRONMENTS if not bare(entry.id).problem.contextual]
-)
+def fixed_tasks(name: str) -> list[str]:
+    return [env_id for env_id in tasks_of(name) if not bare(env_id).problem.contextual]
+
+
 @pytest.mark.parametrize(
     "name",
     [name for name in GAUSSIAN_PROCESSES if name != "bob-wgp-ucb"],  # it draws when it chooses
 )
-def test_every_episode_has_a_new_learner(name: str, env_id: str) -> None:
+def test_every_episode_has_a_new_learner(name: str) -> None:
+    for env_id in fixed_tasks(name):
+        check_new_learners(name, env_id)
+
+
+def check_new_learners(name: str, env_id: str) -> None:
+    """Check that after two episodes and a part of a third an agent knows that part alone."""
     env = make_env(env_id)
     env.reset(seed=ENV_SEED)
     agent: Any = make_agent(name, env)

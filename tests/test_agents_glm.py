@@ -15,6 +15,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from wgp_agents.linear.d_glm_ucb import DGLMUCB
+from wgp_agents.randomness import UniformStreams
 from wgp_gym.kernels import CentredLinear
 from wgp_gym.problem import BanditProblem
 
@@ -88,7 +89,7 @@ def test_the_estimate_is_that_of_the_weighted_history(discount: float) -> None:
     agent = DGLMUCB(TASK, discount=discount, regularization=0.7)
     played(agent, arms, rewards)
     weights, ridge = discount ** np.arange(149, -1, -1.0), 0.7 * slope_of(1.5)
-    found = agent._state.estimate[0]
+    found = agent.state.estimate[0]
     np.testing.assert_allclose(
         found, naive_estimate(FEATURES[arms], rewards, weights, ridge), rtol=1e-7
     )
@@ -116,7 +117,7 @@ def test_every_choice_is_that_of_a_naive_recomputation() -> None:
         rho = 2 * 0.25 / slope * (np.sqrt(lam) * slope * 1.5 + noise)
         spread = np.sqrt(np.einsum("ij,jk,ik->i", FEATURES, inverse, FEATURES))
         index = expit(FEATURES @ theta) + rho * spread
-        np.testing.assert_allclose(agent._index(agent._require_reset())[0], index, rtol=1e-6)
+        np.testing.assert_allclose(agent.index(UniformStreams([0]))[0], index, rtol=1e-6)
         arm = agent.act()
         assert index[arm] >= index.max() - 1e-6
         arms.append(arm)
@@ -135,15 +136,15 @@ def test_one_sided_rewards_have_an_estimate() -> None:
         return float(50 * (expit(length * (x @ x)) - 1) + ridge * length)
 
     expected = brentq(score, 0, 1e4, xtol=1e-13) * x
-    np.testing.assert_allclose(agent._state.estimate[0], expected, rtol=1e-8)
-    assert np.linalg.norm(agent._state.parameter) == pytest.approx(3.0)
-    np.testing.assert_allclose(agent._state.parameter[0], 3 * x / np.linalg.norm(x), rtol=1e-8)
+    np.testing.assert_allclose(agent.state.estimate[0], expected, rtol=1e-8)
+    assert np.linalg.norm(agent.state.parameter) == pytest.approx(3.0)
+    np.testing.assert_allclose(agent.state.parameter[0], 3 * x / np.linalg.norm(x), rtol=1e-8)
     hard = DGLMUCB(TASK, norm_bound=40.0, regularization=1e-9)  # a ridge of 1e-15
     played(hard, np.arange(60) % 12, [1.0] * 60)
-    assert np.isfinite(hard._index(hard._require_reset())).all()
+    assert np.isfinite(hard.index(UniformStreams([0]))).all()
     still = DGLMUCB(TASK, norm_bound=0.0)
     played(still, [4] * 5, [1.0] * 5)
-    assert not still._state.parameter.any()
+    assert not still.state.parameter.any()
 
 
 def test_rewards_beyond_the_range_count_as_its_ends() -> None:
@@ -151,7 +152,7 @@ def test_rewards_beyond_the_range_count_as_its_ends() -> None:
     arms, rewards = history(40, 2)
     played(agents[0], arms, rewards)
     played(agents[1], arms, np.where(rewards > 0, 1e30, -1e30))
-    np.testing.assert_array_equal(agents[0]._state.estimate, agents[1]._state.estimate)
+    np.testing.assert_array_equal(agents[0].state.estimate, agents[1].state.estimate)
 
 
 @pytest.mark.parametrize("batch", [2, 3, 100])
@@ -162,7 +163,7 @@ def test_a_learner_does_not_depend_on_how_many_there_are(batch: int) -> None:
     together.reset(5)
     watched = sorted({0, 1, batch - 1})
     alone = [
-        DGLMUCB(replace(TASK, norm_bound=float(bounds[i])), discount=together._given_discount[i])
+        DGLMUCB(replace(TASK, norm_bound=float(bounds[i])), discount=together.given_discount[i])
         for i in watched
     ]
     for i, agent in zip(watched, alone, strict=True):
@@ -174,7 +175,7 @@ def test_a_learner_does_not_depend_on_how_many_there_are(batch: int) -> None:
         for i, agent in zip(watched, alone, strict=True):
             assert agent.act() == actions[i]
             agent.observe(int(actions[i]), rewards[i])
-            for ours, theirs in zip(together._state, agent._state, strict=True):
+            for ours, theirs in zip(together.state, agent.state, strict=True):
                 np.testing.assert_array_equal(ours[i], theirs[0])
 
 
@@ -183,15 +184,15 @@ def test_only_those_who_play_or_restart_change() -> None:
     agent.reset(0)
     for reward in (1.0, 0.0, 1.0):
         agent.observe(np.array([1, 2, 3]), np.full(3, reward))
-    before = copy.deepcopy(agent._state)
+    before = copy.deepcopy(agent.state)
     agent._learn(np.array([4, 4, 4]), np.ones(3), np.array([True, False, True]))
-    for old, new in zip(before, agent._state, strict=True):
+    for old, new in zip(before, agent.state, strict=True):
         np.testing.assert_array_equal(old[1], new[1])
         assert (old[0] != new[0]).any()
     agent._begin(np.array([False, True, False]))
-    assert not any(part[1].any() for part in agent._state)
-    assert agent._state.counts[0].any()
-    assert agent._steps.tolist() == [4, 0, 4]
+    assert not any(part[1].any() for part in agent.state)
+    assert agent.state.counts[0].any()
+    assert agent.steps.tolist() == [4, 0, 4]
 
 
 def test_copies_go_on_alike_and_a_seed_gives_one_run() -> None:

@@ -20,22 +20,22 @@ def test_a_task_without_the_link_is_scaled_to_it() -> None:
     agent, given = DGLMUCB(plain), DGLMUCB(TASK, norm_bound=2.0)  # S = 4 * 3 / (3 + 3)
     played(agent, arms, 6 * rewards - 3)
     played(given, arms, rewards)
-    np.testing.assert_array_equal(agent._state.parameter, given._state.parameter)
+    np.testing.assert_array_equal(agent.state.parameter, given.state.parameter)
     wide = DGLMUCB(plain, reward_range=(1.0, 9.0), tuning="original", variation_budget="known")
     wide.reset(0)
-    assert wide._numbers.radius[0] == pytest.approx(1.5)
-    assert 1 - wide._numbers.discount[0] == pytest.approx((0.4 / 400) ** (2 / 3))
+    assert wide.numbers.radius[0] == pytest.approx(1.5)
+    assert 1 - wide.numbers.discount[0] == pytest.approx((0.4 / 400) ** (2 / 3))
     curved = BanditProblem(SquaredExponential(), np.array([[0.0], [1.0]]), 10, 0.1, 1.0)
-    np.testing.assert_array_equal(DGLMUCB(curved)._features, [[0.0], [1.0]])
+    np.testing.assert_array_equal(DGLMUCB(curved).features, [[0.0], [1.0]])
     unit = replace(TASK, kernel=Linear())
-    np.testing.assert_allclose(DGLMUCB(unit)._features, POINTS / np.sqrt(2))
+    np.testing.assert_allclose(DGLMUCB(unit).features, POINTS / np.sqrt(2))
 
 
 def test_memory_and_width_by_hand() -> None:
     def rate(**chosen: Any) -> float:
         agent = DGLMUCB(TASK, **chosen)
         agent.reset(0)
-        return float(1 - agent._numbers.discount[0])
+        return float(1 - agent.numbers.discount[0])
 
     assert rate() == pytest.approx((1 / 400) ** (2 / 3))
     assert rate(variation_budget="known") == pytest.approx((0.8 / 400) ** (2 / 3))
@@ -46,10 +46,10 @@ def test_memory_and_width_by_hand() -> None:
     agent = DGLMUCB(TASK, delta=0.1, confidence="union")  # delta / 200 at each step
     agent.reset(0)
     noise = np.sqrt(2 * np.log(2000)) / 2
-    assert agent._widths()[0] == pytest.approx(0.5 * (1.5 + noise / slope_of(1.5)))
+    assert agent.widths()[0] == pytest.approx(0.5 * (1.5 + noise / slope_of(1.5)))
     steep = DGLMUCB(TASK, norm_bound=50.0, delta=0.1)
     steep.reset(0)
-    assert steep._widths()[0] == pytest.approx(25 + 0.25e6 * np.sqrt(2 * np.log(10)))
+    assert steep.widths()[0] == pytest.approx(25 + 0.25e6 * np.sqrt(2 * np.log(10)))
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_plays_are_those_of_the_papers_formulas(
     agent = make(name, task, regularization=lam, delta=DELTA, **given, **scale)
     naive = [Naive(name, lam, memory) for memory in memories]
     rng, streams = np.random.default_rng(1), UniformStreams([SEED, SEED + 1, SEED + 2])
-    basis = agent._decisions.basis.phi.T if name == "d-lin-ts" and not contextual else None
+    basis = agent.decisions.basis.phi.T if name == "d-lin-ts" and not contextual else None
     places = np.broadcast_to(task.domain, (3, ARMS, d))
     X, y, differs = np.zeros((0, 3, d)), np.zeros((0, 3)), 0
     shown = np.zeros((3, 3 + d + ARMS * d))
@@ -221,10 +221,10 @@ def test_d_lin_ucb_is_wgp_ucb_with_a_linear_kernel(confidence_width: Any, contex
 def test_the_determinant_gain_bounds_the_realised_one() -> None:
     agent, rng = make("d-lin-ucb", problem(5), discount=[0.7, 0.95, 1.0]), np.random.default_rng(3)
     for _ in range(100):
-        planned = (agent._gains(), agent.information_gain())
+        planned = (agent.width_gain(), agent.information_gain())
         assert (planned[0] >= planned[1] - 1e-12).all()
         agent.observe(agent.act(), rng.standard_normal(3))
-    assert (agent._gains() > 1.001 * agent.information_gain()).all()
+    assert (agent.width_gain() > 1.001 * agent.information_gain()).all()
 
 
 @pytest.mark.parametrize("name", ["restart-lin-ucb", "d-lin-ucb", "sw-lin-ucb"])
@@ -237,7 +237,7 @@ def test_the_determinant_gain_is_reached_by_even_plays_of_axes(name: str) -> Non
     for t in range(12):
         agent.observe(t % 3, 0.0)
     exact = 1.5 * math.log(1 + 4 / 0.3)
-    assert agent._gains()[0] == pytest.approx(exact, rel=1e-12)
+    assert agent.width_gain()[0] == pytest.approx(exact, rel=1e-12)
     assert agent.information_gain() == pytest.approx(exact, rel=1e-12)
 
 
@@ -262,7 +262,7 @@ def test_where_the_kernel_is_not_linear_features_are_x_over_root_d() -> None:
         for agent in agents:
             agent.observe(arm, reward)
     x = task.domain / math.sqrt(2)
-    np.testing.assert_allclose(agents[0]._decisions.basis.prior, np.sum(x**2, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(agents[0].decisions.basis.prior, np.sum(x**2, axis=1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES[1:])
@@ -322,4 +322,4 @@ def test_the_determinant_takes_the_largest_norm() -> None:
     agent.reset(0)
     for t in range(60):  # features of norm 2^{1/2}
         agent.observe(t % 3, 0.0)
-        assert agent._gains()[0] >= agent.information_gain() - 1e-12
+        assert agent.width_gain()[0] >= agent.information_gain() - 1e-12

@@ -370,6 +370,6 @@ def test_learning_curves_are_read_before_anything_is_played(
     curve.unlink()
     if text is not None:
         curve.write_bytes(text)
-    monkeypatch.setattr(comparison, "run_in_order", None)
+    monkeypatch.setattr(comparison, "run", None)
     with pytest.raises(ValueError, match=r"learning curve.*ppo-wgpbandit-slow-seed0\.csv"):
-        comparison.play(tmp_path, 2, 1, 1)
+        comparison.play(tmp_path, 2, 1, 1, tmp_path / "out")

@@ -26,7 +26,7 @@ def twin(network: Network, learner: int, inputs: int, hidden: int) -> torch.nn.S
     layers: list[Any] = [torch.nn.Linear(inputs, hidden), torch.nn.ReLU()]
     layers += [torch.nn.Linear(hidden, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 1)]
     made = torch.nn.Sequential(*layers)
-    parts = [torch.as_tensor(part[learner].copy()) for part in network._split(network._weights)]
+    parts = [torch.as_tensor(part[learner].copy()) for part in network.split(network.weights)]
     with torch.no_grad():
         dense: list[Any] = [made[0], made[2], made[4]]
         for place, layer in enumerate(dense):
@@ -68,13 +68,13 @@ def test_training_is_torchs() -> None:
 def test_weights_start_as_he_and_colleagues_have_them() -> None:
     network = Network(2, inputs=8, hidden=200, learning_rate=np.ones(2))
     network.draw(np.array([True, False]), np.array([0.3, 0.3]))
-    first, offset, second, *_ = network._split(network._weights)
+    first, offset, second, *_ = network.split(network.weights)
     assert first[0].std() == pytest.approx(np.sqrt(2 / 8), rel=0.1)
     assert second[0].std() == pytest.approx(np.sqrt(2 / 200), rel=0.03)
     assert not offset.any()
     assert not first[1].any()
     network.draw(np.array([False, True]), np.array([0.4, 0.3]))
-    first = next(network._split(network._weights))
+    first = next(network.split(network.weights))
     np.testing.assert_array_equal(first[0], first[1])  # the same number, the same weights
 
 
@@ -83,7 +83,7 @@ def shown(agent: NeuralGreedy, plays: list[tuple[int, float]]) -> NDArray[Any]:
     agent.reset(3)
     for arm, reward in plays:
         agent.observe(arm, reward)
-    values: NDArray[Any] = agent._network.values(agent._inputs)[0]
+    values: NDArray[Any] = agent.network.values(agent.inputs)[0]
     return values
 
 
@@ -120,7 +120,7 @@ def test_it_fits_what_is_in_the_memory_and_no_more() -> None:
         agent.observe(arm, reward)
     places = FIVE.domain[[arm for arm, _ in new * 2], 0]
     expected = [[*np.cos(np.pi * np.arange(1, 5) * x), 5.0 * (x == 0.75)] for x in places]
-    np.testing.assert_allclose(np.column_stack([agent._seen[0], agent._rewards[0]]), expected)
+    np.testing.assert_allclose(np.column_stack([agent.seen[0], agent.rewards[0]]), expected)
 
 
 def test_all_plays_in_the_memory_weigh_the_same() -> None:
@@ -129,7 +129,7 @@ def test_all_plays_in_the_memory_weigh_the_same() -> None:
     for t, kept in ((4, 4), (16, 10)):  # 4 plays, then 20
         for play in range(t):
             agent.observe(play % 5, float(play))
-        weights = agent._targets(np.array([0]))[1][0]
+        weights = agent.targets(np.array([0]))[1][0]
         np.testing.assert_allclose(np.sort(weights), [0.0] * (10 - kept) + [1 / kept] * kept)
 
 
@@ -140,7 +140,7 @@ def test_a_learner_that_is_shown_a_play_first_has_weights_of_its_own() -> None:
     agent.reset(0)
     begun = np.array([False, True])
     agent.predict(np.array([[0.1, 1, 49 / 99, 7], [0, 0, 0, 0]], np.float32), episode_start=begun)
-    assert np.abs(agent._network._weights).sum(axis=1).min() > 0
+    assert np.abs(agent.network.weights).sum(axis=1).min() > 0
 
 
 def test_it_explores_as_often_as_it_is_told() -> None:
@@ -151,7 +151,7 @@ def test_it_explores_as_often_as_it_is_told() -> None:
         observation, _ = env.reset(seed=4)
         agent.reset(4)
         for _ in range(60):
-            best = agent._network.values(agent._inputs).argmax(axis=1)
+            best = agent.network.values(agent.inputs).argmax(axis=1)
             played.append((agent.act(observation), best))
             _, rewards, *_ = env.step(played[-1][0])
             agent.observe(played[-1][0], rewards)
@@ -173,7 +173,7 @@ def test_it_explores_as_often_as_it_is_told() -> None:
 def test_arms_without_coordinates_have_an_input_each() -> None:
     kernel = Empirical(np.eye(4) * 0.5 + 0.5)
     problem = BanditProblem(kernel, np.linspace(0, 1, 4)[:, None], 10, 0.1, 1.0)
-    np.testing.assert_array_equal(NeuralGreedy(problem)._inputs, np.eye(4))
+    np.testing.assert_array_equal(NeuralGreedy(problem).inputs, np.eye(4))
 
 
 def test_within_500_plays_it_learns_and_follows_the_changes() -> None:

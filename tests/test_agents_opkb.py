@@ -158,11 +158,11 @@ def test_rewards_are_taken_in_units_of_their_range() -> None:
 def test_its_state_stays_as_large_as_it_is_also_after_the_horizon() -> None:
     agent = OPKB(replace(PROBLEM, horizon=30), constants=QUICK)
     agent.reset(0)
-    size = len(pickle.dumps(agent._replays)) + agent._gaps.nbytes
+    size = len(pickle.dumps(agent.replays)) + agent.gaps.nbytes
     play(agent, 500, bump(0.3))
-    assert len(pickle.dumps(agent._replays)) + agent._gaps.nbytes == size
-    shares = agent._replays.arrays.strategies.sum(axis=2)
-    np.testing.assert_allclose(shares[0, : agent._replays.arrays.order[0] + 1], 1, atol=1e-12)
+    assert len(pickle.dumps(agent.replays)) + agent.gaps.nbytes == size
+    shares = agent.replays.arrays.strategies.sum(axis=2)
+    np.testing.assert_allclose(shares[0, : agent.replays.arrays.order[0] + 1], 1, atol=1e-12)
 
 
 def test_a_learner_with_its_own_parameters_is_the_single_one_of_these() -> None:
@@ -200,8 +200,8 @@ def test_what_it_is_shown_before_it_has_acted_is_no_replay() -> None:
     agent.reset(0)
     for t in range(100):
         agent.observe(t % 20, 0.1 * (t % 3))
-        assert agent._replays.arrays.live.sum() == 1  # the block alone
-    assert agent._replays.arrays.order[0] >= 3
+        assert agent.replays.arrays.live.sum() == 1  # the block alone
+    assert agent.replays.arrays.order[0] >= 3
 
 
 def test_a_copy_goes_on_as_the_original_does() -> None:

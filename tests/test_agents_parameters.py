@@ -14,6 +14,7 @@ from conftest import GAUSSIAN_PROCESSES, specimen, takers
 
 import wgp_agents
 from wgp_agents.gp.agent import GPAgent
+from wgp_agents.parameters import per_learner
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -78,55 +79,75 @@ ABOVE_ZERO = r"a float in \[1e-30, 1e\+30\], or one for each learner"
 NOISE = r"a float in \[1e-09, 1e\+60\], or one for each learner"
 WHOLE = r"a whole number in \[1, inf\], or one for each learner"
 HINT = r"'known', 'unknown' or a number in \[0, 1e\+30\]"
-OWN: list[tuple[str, str, list[Any], str]] = [
-    ("wgp-ucb", "discount", [0.0, -0.5, 1.01, math.nan, "0.9", True, [0.9, 0.0, 1.0]], IN_UNIT),
-    ("sw-gp-ucb", "window", [0, -3, 0.5, 1.5, math.nan, "ten", [1, 2.5, 3]], WHOLE),
-    ("r-gp-ucb", "restart_period", [0, 1.5, -math.inf, True, [1, 0, 1]], WHOLE),
+
+# The arguments of `per_learner`, the rule in its message, and the nearest numbers on either side.
+Row = tuple[tuple[float, float, str, bool], str, list[float], list[float]]
+RANGES: list[Row] = [
+    ((0.0, 1.0, "right", False), IN_UNIT, [0.0, -0.5, 9e-31, 1.01], [1e-30, 0.5, 1.0]),
+    ((0.0, 1.0, "neither", False), IN_OPEN, [0.0, 1.0, -0.1], [1e-30, 0.5, 0.999]),
+    ((0.0, math.inf, "left", False), FROM_ZERO, [-0.1, 1.1e30, math.inf], [0.0, 1.0, 1e30]),
+    ((0.0, math.inf, "neither", False), ABOVE_ZERO, [0.0, -1.0, math.inf], [1e-30, 1.0, 1e30]),
+    ((1e-9, 1e60, "both", False), NOISE, [0.0, 1e-18, -1.0, math.inf], [1e-9, 1.0, 1e60]),
+    ((1, math.inf, "both", True), WHOLE, [0, -3, 0.5, 1.5, -math.inf], [1, 3, math.inf]),
 ]
-COMMON: list[tuple[str, list[Any], str]] = [
-    ("delta", [0.0, 1.0, -0.1, math.nan, [0.1, 1.0, 0.1]], IN_OPEN),
-    ("regularization", [0.0, 1e-18, -1.0, math.inf, math.nan, "big"], NOISE),
-    ("norm_bound", [-1.0, math.inf, math.nan, [1.0, -1.0, 1.0]], FROM_ZERO),
-    ("noise_scale", [-0.1, math.inf, math.nan], FROM_ZERO),
-]
-THEORY: list[tuple[str, list[Any], str]] = [
-    ("variation_budget", [-1.0, math.inf, math.nan, [1.0, -1.0, 1.0]], FROM_ZERO),
-    ("variation_budget", ["knwon"], HINT),
-    ("information_gain", [0.0, -1.0, math.inf, math.nan], ABOVE_ZERO),
-]
-BAD = [
-    *OWN,
-    *[(name, *row) for row in COMMON for name in takers(row[0], among=GAUSSIAN_PROCESSES)],
-    *[(name, *row) for row in THEORY for name in takers(row[0], among=GAUSSIAN_PROCESSES)],
-]
+NO_NUMBERS: list[Any] = [math.nan, "0.9", "ten", True, None]
+SHAPES: list[Any] = [[[1, 1, 1]], [], ["1"] * 3, [True] * 3, [1, [1]]]
 
 
-@pytest.mark.parametrize(
-    ("name", "parameter", "value", "rule"),
-    [
-        pytest.param(name, parameter, value, rule, id=f"{name}-{parameter}={value}")
-        for name, parameter, values, rule in BAD
-        for value in values
-    ],
-)
-def test_a_parameter_that_cannot_be(name: str, parameter: str, value: Any, rule: str) -> None:
-    match = rf"^The '{parameter}' parameter of .* must be {rule}\. Got .* instead\.$"
-    with pytest.raises(ValueError, match=match):
-        wgp_agents.make(name, BATCH, **{parameter: value})
+def refused(rule: str) -> Any:
+    """Expect the error that says that `x` must be something else."""
+    match = rf"^The 'x' parameter of Owner must be {rule}\. Got (?s:.*) instead\.$"
+    return pytest.raises(ValueError, match=match)
 
 
-@pytest.mark.parametrize(
-    "value", [[0.5, 0.5], [[0.5, 0.5, 0.5]], [], ["0.5"] * 3, [True] * 3, [0.5, [0.5]]], ids=str
-)
-@pytest.mark.parametrize(
-    ("name", "parameter"),
-    [
-        (name, parameter)
-        for parameter in ("discount", *(row[0] for row in COMMON), THEORY[0][0], THEORY[2][0])
-        for name in takers(parameter, among=GAUSSIAN_PROCESSES)
-    ],
-)
-def test_there_is_a_number_for_each_learner(name: str, parameter: str, value: Any) -> None:
-    match = rf"^The '{parameter}' parameter of .* must be .*(for each learner|of shape \(3,\))\."
-    with pytest.raises(ValueError, match=match):
-        wgp_agents.make(name, BATCH, **{parameter: value})
+@pytest.mark.parametrize(("numbers", "rule", "bad", "good"), RANGES, ids=[row[1] for row in RANGES])
+def test_a_number_for_each_learner(
+    numbers: tuple[float, float, str, bool], rule: str, bad: list[float], good: list[float]
+) -> None:
+    low, high, closed, whole = numbers
+
+    def checked(value: Any) -> Any:
+        return per_learner("Owner", "x", value, 3, low, high, closed, whole=whole)
+
+    for value in [*bad, *NO_NUMBERS]:
+        for given in (value, [good[0], value, good[1]]):
+            with refused(rule):
+                checked(given)
+    for shape in SHAPES:
+        with refused(rule):
+            checked(shape)
+    for length in (1, 2, 4):
+        with refused(r"a scalar or of shape \(3,\)"):
+            checked([good[0]] * length)
+    for value in good:
+        np.testing.assert_array_equal(checked(value), [value] * 3)
+    np.testing.assert_array_equal(checked(good), good)
+
+
+RULES = {
+    "discount": IN_UNIT,
+    "window": WHOLE,
+    "restart_period": WHOLE,
+    "delta": IN_OPEN,
+    "regularization": NOISE,
+    "norm_bound": FROM_ZERO,
+    "noise_scale": FROM_ZERO,
+    "variation_budget": FROM_ZERO,
+    "information_gain": ABOVE_ZERO,
+}
+
+
+@every_gp
+def test_every_parameter_is_checked(name: str) -> None:
+    """Each has its range, and takes a number for each learner. The rest is `per_learner`'s."""
+    for parameter, rule in RULES.items():
+        if name not in takers(parameter, among=GAUSSIAN_PROCESSES):
+            continue
+        pair = [2, 2] if rule == WHOLE else [0.5, 0.5]
+        for value, expected in ((-1.0, rule), (pair, r".*(for each learner|of shape \(3,\))")):
+            match = rf"^The '{parameter}' parameter of .* must be {expected}\. Got .* instead\.$"
+            with pytest.raises(ValueError, match=match):
+                wgp_agents.make(name, BATCH, **{parameter: value})
+    if name in takers("variation_budget", among=GAUSSIAN_PROCESSES):
+        with pytest.raises(ValueError, match=rf"^The 'variation_budget' parameter .* be {HINT}\."):
+            wgp_agents.make(name, BATCH, variation_budget="knwon")

@@ -92,7 +92,7 @@ def test_it_plays_the_pseudo_code(kind: str, values: tuple[float, ...], width: f
         plays, chosen, left = [], [], []
         for t in range(T):
             plays.append(agent.act())
-            chosen.append(int(agent._chosen[0]))
+            chosen.append(int(agent.chosen[0]))
             agent.observe(plays[-1], reward(plays[-1], t))
             left.append(set(np.flatnonzero(agent.surviving[0]).tolist()))
         expected = pseudo_code(kind, values, width, seed)
@@ -136,10 +136,10 @@ def test_the_true_prior_stays_and_one_that_is_too_sure_goes() -> None:
         gone = np.zeros((learners, len(values)), bool)
         for t in range(T):
             arms = agent.act()
-            before = agent._rounds.sum(axis=1)
+            before = agent.rounds.sum(axis=1)
             agent.observe(arms, f[t, rows, arms] + NOISE * rng.standard_normal(learners))
             gone |= ~agent.surviving
-            gone |= (agent._rounds.sum(axis=1) <= before)[:, None]  # all began again
+            gone |= (agent.rounds.sum(axis=1) <= before)[:, None]  # all began again
         dropped.append(gone.sum(axis=0))
     assert dropped[0][1] <= 32
     assert dropped[1][0] >= 50
@@ -158,7 +158,7 @@ def test_the_widths_by_name() -> None:
         for t in range(5):
             arm = agent.act()
             assert twin.act() == arm
-            np.testing.assert_allclose(agent._half, twin._half, rtol=1e-12)
+            np.testing.assert_allclose(agent.half, twin.half, rtol=1e-12)
             for one in (agent, twin):
                 one.observe(arm, reward(arm, t))
 
@@ -224,12 +224,12 @@ def test_arms_that_are_drawn_anew(kind: str) -> None:
             mean, cov = gain @ np.array(rewards), cov - gain @ (fade[:, None] * F)
         bound = phi @ mean + 9 * np.sqrt(np.einsum("ij,jk,ik->i", phi, cov, phi))
         assert bound[arm] == pytest.approx(bound.max(), abs=1e-7)
-        assert agent._mean[0] == pytest.approx(float(phi[arm] @ mean), abs=1e-7)
+        assert agent.mean[0] == pytest.approx(float(phi[arm] @ mean), abs=1e-7)
         features.append(phi[arm])
         observation, paid, *_ = env.step(arm)
         rewards.append(float(paid))
         agent.observe(arm, paid)
-        assert agent._rounds[0, 0] == t + 1  # it knows its own play by its place
+        assert agent.rounds[0, 0] == t + 1  # it knows its own play by its place
     assert len(set(np.round(rewards, 6))) > 5
 
 

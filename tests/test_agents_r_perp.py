@@ -208,11 +208,11 @@ def test_plays_of_another_fill_a_batch() -> None:
     assert agent.surviving[0, 10]
     assert not agent.surviving[0, [0, 20, 29]].any()
     left = agent.surviving.copy()
-    planned = agent._planned[0].copy()
+    planned = agent.planned[0].copy()
     assert planned[29] == 0
     for _ in range(7):  # N_2 = 8; what is out cannot put others out
         agent.observe(29, 3.0)
-        np.testing.assert_array_equal(agent._planned[0], planned)  # still to be played
+        np.testing.assert_array_equal(agent.planned[0], planned)  # still to be played
         assert planned[agent.act()] > 0
     agent.observe(29, 3.0)
     agent.act()

@@ -60,7 +60,7 @@ def test_the_width() -> None:
     ]:
         agent = RPERP(PROBLEM, restart_period=16, confidence_width=name, variation_budget=budget)
         agent.reset(0)
-        assert agent._width[0] == pytest.approx(1.5 + math.hypot(0.1, moved) / 0.1 * tests)
+        assert agent.width[0] == pytest.approx(1.5 + math.hypot(0.1, moved) / 0.1 * tests)
 
 
 def test_the_width_of_theory_covers_a_drift_within_a_batch() -> None:
@@ -80,5 +80,5 @@ def test_the_width_of_theory_covers_a_drift_within_a_batch() -> None:
             arms = agent.act()
             agent.observe(arms, g[arms] * t / (size - 1))
         mean, std = agent.posterior()
-        wrong = np.abs(mean - g / 2) > agent._width[:, None] * std
+        wrong = np.abs(mean - g / 2) > agent.width[:, None] * std
         assert least <= int(wrong.any(axis=1).sum()) <= most

@@ -246,7 +246,7 @@ def test_a_learner_that_restarts_alone_plans_anew() -> None:
     expected = play(alone, wgp_agents.make("oracle-discount", alone, discounts=GRID))
     np.testing.assert_array_equal(actions[:, 0], expected[0])
     assert info["cumulative_regret"][0] == expected[1]
-    plan = np.concatenate([actions[15:, 1], agent._plan[25:, 1]])
+    plan = np.concatenate([actions[15:, 1], agent.plan[25:, 1]])
     drawn = UniformStreams([AGENT_SEED + 1])
     seed = [int(drawn.draw()[0] * 2.0**53) for _ in range(16)][-1]
     regrets = []

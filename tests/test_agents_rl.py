@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,10 @@ from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents import cli
+from wgp_agents.benchmark.layout import seeds_of
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.sb3 import SB3Agent
-from wgp_agents.sb3.comparison import FIRST_SEED, episode_seeds
+from wgp_agents.sb3.comparison import FIRST_SEED, experiment
 from wgp_agents.sb3.training import (
     FIRST_TRAINING,
     HELD_OUT,
@@ -38,6 +41,7 @@ from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 TASK = "WGPBandit-Abrupt-v0"
 IDENTITY: dict[str, Any] = {"noise_std": 0.1, "kernel": "se"}  # and a table: see `identity`
 ALGORITHMS = ("ppo", "a2c", "dqn", "recurrent-ppo")
+QUICK, SLOW = "a2c", pytest.mark.slow  # to train the others takes 10 to 30 s each
 STEPS = 20_000
 SMALL: dict[str, dict[str, Any]] = {  # settings for tasks of 20 steps
     "ppo": {"history": 5, "learning_rate_start": 5e-3, "envs": 64, "n_steps": 20}
@@ -200,7 +204,8 @@ def test_the_native_environment_is_what_stable_baselines3_expects() -> None:
 
 
 def test_groups_stand_at_different_steps_of_their_episodes() -> None:
-    env = NativeVecEnv([vector(2, horizon=8) for _ in range(4)])
+    groups = [vector(2, horizon=8) for _ in range(4)]
+    env = NativeVecEnv(groups)
     env.seed(11)
     first = env.reset()
     np.testing.assert_allclose(first[:, 0], np.repeat([0, 2, 4, 6], 2) / 8)
@@ -221,34 +226,32 @@ def test_groups_stand_at_different_steps_of_their_episodes() -> None:
     for _ in range(4):
         alone.step([0])
     np.testing.assert_array_equal(
-        env._envs[2].unwrapped.expected_rewards()[1], alone.unwrapped.expected_rewards()[0]
+        groups[2].unwrapped.expected_rewards()[1], alone.unwrapped.expected_rewards()[0]
     )
 
 
+Trained = Callable[[str], Path]
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every algorithm, trained on two arms and on the identity, in a process of its own."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """An algorithm, trained on two arms and on the identity, in a process of its own."""
     folder = tmp_path_factory.mktemp("models")
     tasks = (("", TASK, TWO_ARMS), ("-identity", "WGPBandit-Table-v0", identity(folder)))
 
-    def start(algo: str) -> subprocess.Popen[str]:
+    @functools.cache
+    def _train(algo: str) -> Path:
         work = []
         for name, environment, kwargs in tasks:
             settings = SMALL[algo] | ({"reward_scale": 1.0} if name else {})
             path = str(folder / f"{algo}{name}.zip")
             work.append((algo, environment, STEPS, path, kwargs, settings))
         command = [sys.executable, "-c", TRAINING, json.dumps(work)]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        return folder / f"{algo}.zip"
 
-    slow = start("recurrent-ppo")  # beside it the others, one after the other
-    try:
-        for algo in ("ppo", "a2c", "dqn", None):
-            process = slow if algo is None else start(algo)
-            _, errors = process.communicate(timeout=300)
-            assert process.returncode == 0, errors
-    finally:
-        slow.kill()
-    return {algo: folder / f"{algo}.zip" for algo in ALGORITHMS}
+    return _train
 
 
 def share(model: Path) -> float:
@@ -257,25 +260,31 @@ def share(model: Path) -> float:
         return float(list(csv.DictReader(file))[-1]["share_of_random"])
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
-def test_each_algorithm_solves_two_tasks(algo: str, trained: dict[str, Path]) -> None:
+every_algorithm = pytest.mark.parametrize(
+    "algo", [algo if algo == QUICK else pytest.param(algo, marks=SLOW) for algo in ALGORITHMS]
+)
+
+
+@every_algorithm
+def test_each_algorithm_solves_two_tasks(algo: str, trained: Trained) -> None:
+    model = trained(algo)
     # Look for the better arm of two: with four seeds 0.09 to 0.23 (A2C), the others 0.09 to 0.14.
-    assert share(trained[algo]) < 0.3
+    assert share(model) < 0.3
     # Read the arm off the time: at most 0.005.
-    assert share(trained[algo].with_stem(f"{algo}-identity")) < 0.1
-    notes = json.loads(trained[algo].with_suffix(".json").read_text("utf-8"))
+    assert share(model.with_stem(f"{algo}-identity")) < 0.1
+    notes = json.loads(model.with_suffix(".json").read_text("utf-8"))
     assert notes["algo"] == algo
-    assert notes["share_of_random"] == share(trained[algo])
+    assert notes["share_of_random"] == share(model)
     assert notes["versions"]["torch"] == version("torch")
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_saved_model_plays_as_it_was_measured(algo: str, trained: dict[str, Path]) -> None:
-    env = vector(20, **TWO_ARMS)
-    agent = wgp_agents.make(algo, env, model=trained[algo])
-    notes = json.loads(trained[algo].with_suffix(".json").read_text("utf-8"))
+@every_algorithm
+def test_a_saved_model_plays_as_it_was_measured(algo: str, trained: Trained) -> None:
+    env, model = vector(20, **TWO_ARMS), trained(algo)
+    agent = wgp_agents.make(algo, env, model=model)
+    notes = json.loads(model.with_suffix(".json").read_text("utf-8"))
     measured = held_out_regret(
-        TASK, TWO_ARMS, lambda held_out: wgp_agents.make(algo, held_out, model=trained[algo])
+        TASK, TWO_ARMS, lambda held_out: wgp_agents.make(algo, held_out, model=model)
     )
     assert measured.mean() == pytest.approx(notes["regret"], rel=1e-6)
     played = rollout(agent, env, seed=3)
@@ -285,27 +294,27 @@ def test_a_saved_model_plays_as_it_was_measured(algo: str, trained: dict[str, Pa
     regret, by_chance = (run["cumulative_regret"][:, -1].mean() for run in (played, chance))
     assert regret < by_chance
     alone_env = gymnasium.make(TASK, **TWO_ARMS)
-    alone = rollout(wgp_agents.make(algo, alone_env, model=str(trained[algo])), alone_env, seed=3)
+    alone = rollout(wgp_agents.make(algo, alone_env, model=str(model)), alone_env, seed=3)
     np.testing.assert_array_equal(alone["action"][0], played["action"][0])
 
 
 def test_loading_touches_no_global_generator_and_checks_the_file(
-    trained: dict[str, Path], tmp_path: Path
+    trained: Trained, tmp_path: Path
 ) -> None:
-    env = vector(2, **TWO_ARMS)
+    env, model = vector(2, **TWO_ARMS), trained(QUICK)
     before = random.getstate(), torch.get_rng_state().tolist()
-    wgp_agents.make("ppo", env, model=trained["ppo"])
+    wgp_agents.make(QUICK, env, model=model)
     assert (random.getstate(), torch.get_rng_state().tolist()) == before
     alone = tmp_path / "alone.zip"
-    alone.write_bytes(trained["ppo"].read_bytes())
+    alone.write_bytes(model.read_bytes())
     for wrong in (alone, tmp_path / "nope.zip"):
         with pytest.raises(ValueError, match=r"'model' .* a \.zip file with its notes"):
-            wgp_agents.make("ppo", env, model=wrong)
+            wgp_agents.make(QUICK, env, model=wrong)
     with pytest.raises(ValueError, match="'model' parameter of SB3Agent must be trained by 'dqn'"):
-        wgp_agents.make("dqn", env, model=trained["ppo"])
+        wgp_agents.make("dqn", env, model=model)
     wide = vector(2, dim=2, points_per_dim=2, horizon=20)
     with pytest.raises(ValueError, match="'model' parameter of SB3Agent must be trained in d = 2"):
-        wgp_agents.make("ppo", wide, model=trained["ppo"])
+        wgp_agents.make(QUICK, wide, model=model)
 
 
 def test_training_seeds_are_apart_and_none_is_held_out() -> None:
@@ -315,27 +324,33 @@ def test_training_seeds_are_apart_and_none_is_held_out() -> None:
     assert max(starts) + most < HELD_OUT
     assert np.diff(np.sort(starts)).min() > most
     assert HELD_OUT + 100 < FIRST_SEED
-    seeds = [seed for seed, _ in episode_seeds(2022, TASK, 500)]
+    seeds = compared_seeds(2022, TASK)
     assert min(seeds) >= FIRST_SEED
     assert len(set(seeds)) == 500
-    others = episode_seeds(1, TASK, 500) + episode_seeds(2022, "WGPBandit-Slow-v0", 500)
-    assert not {*seeds} & {seed for seed, _ in others}
+    assert not {*seeds} & {*compared_seeds(1, TASK), *compared_seeds(2022, "WGPBandit-Slow-v0")}
+
+
+def compared_seeds(root_seed: int, task: str) -> list[int]:
+    """Return the seeds of 500 episodes that `wgp-gym compare` plays."""
+    made = experiment(task, None, 500, root_seed)
+    units = made.cell(made.tasks[0], made.agents[0])
+    return [seed for unit in units for seed in seeds_of(unit)[0]]
 
 
 def test_the_learning_rate_never_turns_negative() -> None:
     assert [Linear(2.0)(left) for left in (1.0, 0.5, -0.1)] == [2.0, 1.0, 0.0]
 
 
-def test_the_command_trains_on_the_task_that_it_is_given(tmp_path: Path) -> None:
+def test_the_command_trains_on_the_task_that_it_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["train", "--algo", "ppo", "--steps", "7000", "--out", str(tmp_path), "--seed", "3"]
     words += ["--env", "wgp_gym:WGPBandit-Abrupt-v0", "--env-kwargs", '{"points_per_dim": 30}']
-    command = str(Path(sys.executable).with_name("wgp-gym"))
-    done = subprocess.run([command, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "of random play's" in done.stdout
+    assert cli.main(words) == 0
+    assert "of random play's" in capsys.readouterr().out
     model = tmp_path / "ppo-wgpbandit-abrupt-seed3.zip"
     assert isinstance(stable_baselines3.PPO.load(model), stable_baselines3.PPO)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".zip", ".json", ".csv"}
+    assert {path.suffix for path in tmp_path.iterdir()} == {".zip", ".json", ".csv", ".lock"}
     assert model.stat().st_size < 600_000
 
 

@@ -238,7 +238,7 @@ def test_plays_are_those_of_dense_posteriors_and_the_same_draws(
     kernel, rng = SMOOTH, np.random.default_rng(2)
     agent = make(name, problem(kernel), regularization=ridge, **PLAYERS[name])
     lam = ridge or (1 + 2 / 500 if name == "gp-ts" else 0.01)
-    streams, phi = UniformStreams([SEED, SEED + 1, SEED + 2]), agent._decisions.basis.phi
+    streams, phi = UniformStreams([SEED, SEED + 1, SEED + 2]), agent.decisions.basis.phi
     arms, y, differs = np.zeros((0, 3), int), np.zeros((0, 3)), 0
     for t in range(STEPS):
         played = agent.act()
@@ -275,14 +275,14 @@ def test_on_a_box_the_drawn_function_is_maximised(name: str, dim: int) -> None:
     grid = np.stack(np.meshgrid(*[side] * dim), axis=-1).reshape(-1, dim)
     kernel = SquaredExponential([0.15, 0.4][dim - 1])
     agent = make(name, problem(kernel, continuous=True, domain=grid, batch=None))
-    decisions, streams = agent._decisions, UniformStreams([SEED])
+    decisions, streams = agent.decisions, UniformStreams([SEED])
     tables = decisions.table(grid, np.arange(len(grid)))
     for _ in range(8):
         point, normals = agent.act(), normal_variates(streams, len(decisions.basis.phi))
         streams.draw()
-        w, beta = agent._memory.deviations(normals)[0], agent.beta()
+        w, beta = agent.memory.deviations(normals)[0], agent.beta()
         values = agent.posterior().mean + beta * tables @ w
-        predict = agent._memory.predictor(0)
+        predict = agent.memory.predictor(0)
         phi = decisions.embed(point[None].astype(float))[0].T
         value = (predict(phi)[0] + beta * w @ phi)[0]
         assert value >= values.max() - 1e-4 * beta

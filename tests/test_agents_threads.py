@@ -54,21 +54,21 @@ class Alone(Agent):
 
     inside, met = 0, False
 
-    def _visit(self) -> None:
+    def visit(self) -> None:
         self.inside += 1
         time.sleep(1e-4)
         self.met |= self.inside > 1
         self.inside -= 1
 
     def _restart(self, mask: Mask) -> None:
-        self._visit()
+        self.visit()
 
     def _choose(self, uniform: UniformStreams) -> Any:
-        self._visit()
+        self.visit()
         return np.zeros(1, np.int64)
 
     def _learn(self, actions: Any, rewards: Any, active: Mask) -> None:
-        self._visit()
+        self.visit()
 
 
 def test_no_two_calls_are_inside_an_agent_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -46,8 +47,14 @@ def test_a_training_has_its_own_seeds_its_scale_and_one_thread(
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
-    assert made[0]._seed == training.training_seed(3)
-    assert made[0]._scale == training.settings("ppo")["reward_scale"]
+    chosen = training.settings("ppo")
+    plain = training.training_env(TASK, chosen | {"reward_scale": 1.0}, TWO_ARMS)
+    plain.seed(training.training_seed(3))
+    made[0].reset()
+    plain.reset()
+    actions = np.zeros(chosen["envs"], int)
+    found, expected = (env.step(actions)[1] for env in (made[0], plain))
+    np.testing.assert_allclose(found, expected / chosen["reward_scale"], rtol=1e-6)
 
 
 def test_the_held_out_episodes_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,10 +76,11 @@ def test_checkpoints_come_twenty_times_but_not_too_often(
     notes = {"algo": "ppo", "environment": TASK, "kwargs": TWO_ARMS}
     progress = training.Progress(steps, tmp_path / "m.zip", notes)
     measured: list[int] = []
-    monkeypatch.setattr(progress, "_measure", lambda: measured.append(progress.num_timesteps))
+    monkeypatch.setattr(progress, "measure", lambda: measured.append(progress.num_timesteps))
     for done in range(10_000, 100_001, 10_000):
-        progress.num_timesteps = done
-        progress._on_step()
+        model: Any = SimpleNamespace(num_timesteps=done)
+        progress.model = model
+        progress.on_step()
     assert measured == list(range(every, 100_001, every))
 
 
@@ -82,14 +90,15 @@ def test_groups_must_be_of_one_size() -> None:
 
 
 def test_a_second_reset_goes_on_to_new_episodes() -> None:
-    env, twin = NativeVecEnv([vector(3, horizon=4)]), vector(3, horizon=4)
+    inner, twin = vector(3, horizon=4), vector(3, horizon=4)
+    env = NativeVecEnv([inner])
     env.seed(7)
     env.reset()
     env.reset()
     twin.reset(seed=7)
     twin.reset()
     np.testing.assert_array_equal(
-        env._envs[0].unwrapped.expected_rewards(), twin.unwrapped.expected_rewards()
+        inner.unwrapped.expected_rewards(), twin.unwrapped.expected_rewards()
     )
 
 

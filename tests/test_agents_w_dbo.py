@@ -87,8 +87,8 @@ def reward(arm: int, t: int) -> float:
 
 
 def kept(agent: WDBO) -> SpatiotemporalMemory:
-    assert isinstance(agent._memory, SpatiotemporalMemory)
-    return agent._memory
+    assert isinstance(agent.memory, SpatiotemporalMemory)
+    return agent.memory
 
 
 def play(agent: WDBO, steps: int, scale: Any = lambda t: 1.0) -> Plays:
@@ -103,7 +103,7 @@ def play(agent: WDBO, steps: int, scale: Any = lambda t: 1.0) -> Plays:
 
 def held(agent: WDBO, plays: Plays) -> Plays:
     """Return which plays an agent holds, in its own order."""
-    return [plays[t] for t in kept(agent)._kept.times[0, : kept(agent).held[0]]]
+    return [plays[t] for t in kept(agent).kept.times[0, : kept(agent).held[0]]]
 
 
 @pytest.mark.parametrize(("lengthscale", "signal"), [(8.0, 1.0), (30.0, 2.5)])
@@ -235,7 +235,7 @@ def test_a_huge_reward_leaves_nothing_behind() -> None:
 def test_deviations_have_the_covariance_of_the_posterior() -> None:
     agent = WDBO(PROBLEM, time_lengthscale=9.0, signal_variance=1.7)
     plays = held(agent, play(agent, 40))
-    phi = agent._decisions.basis.phi
+    phi = agent.decisions.basis.phi
     drawn = np.array([kept(agent).deviations(row[None])[0] for row in np.eye(len(phi))])
     arms, steps = [p[0] for p in plays], np.array([p[1] for p in plays])
     k = 1.7 * GRAM[arms] * matern(40 - steps, 9.0)[:, None]

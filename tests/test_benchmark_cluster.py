@@ -49,6 +49,7 @@ def threads(unit: Unit) -> list[int]:
     return [*seen, os.getpid()]
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     serial, out = tmp_path / "serial", tmp_path / "cluster"
     play(LONGER, serial)
@@ -95,6 +96,17 @@ def test_little_is_moved() -> None:
     assert len(pickle.dumps(outcome)) < 100 * 500 * 7 + 10_000
 
 
+def test_another_backend_of_joblib_plays_the_same(whole: Path, tmp_path: Path) -> None:
+    assert run(declare(SIX_RUNS), tmp_path, Workers(2, "multiprocessing").checked()) == []
+    assert stored(tmp_path) == stored(whole)
+
+
+def test_threads_would_share_what_belongs_to_a_process() -> None:
+    for backend in ("threading", "sequential"):
+        with pytest.raises(ValueError, match=f"must be one of .*'loky'.* Got '{backend}'"):
+            Workers(2, backend).checked()
+
+
 def test_ray_plays_the_same(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="the extra 'harnesses' brings it")
     play(SIX_RUNS, tmp_path / "serial")
@@ -107,6 +119,7 @@ def test_ray_plays_the_same(tmp_path: Path) -> None:
     assert str(os.getpid()) not in {line.rpartition(":")[2] for line in workers}
 
 
+@pytest.mark.slow
 def test_the_command_starts_a_cluster_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,23 +7,29 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from matplotlib.figure import Figure
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
 from wgp_agents import cli
+from wgp_agents.benchmark import run as running
 from wgp_agents.benchmark.figures import compare as plots
+from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.output import LOCK, locked
+from wgp_agents.benchmark.play import attempt
+from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.sb3 import comparison
-from wgp_agents.sb3.model import SHIPPED, load_model, shipped_model
+from wgp_agents.sb3 import comparison, rivals
+from wgp_agents.sb3.model import SHIPPED, load_model, model_file, shipped_model
+from wgp_agents.sb3.rivals import RIVALS, TASKS
 from wgp_gym.wrappers import VectorHistoryObservation
 
 TASK, EPISODES = "WGPBandit-Abrupt-v0", 3
@@ -46,19 +52,22 @@ def rows(folder: Path, name: str) -> list[dict[str, str]]:
 
 def test_all_files_are_there(results: Path) -> None:
     names = {path.name for path in results.iterdir()}
-    expected = {"compare.png", "summary.csv", "runs.csv", "learning.csv", "curves.npz"}
-    assert names == expected | {"manifest.json"}
+    expected = {".lock", "compare.png", "summary.csv", "runs.csv", "learning.csv", "models.json"}
+    assert names == expected | set(TASKS)
     assert (results / "compare.png").stat().st_size > 50_000
-    manifest = json.loads((results / "manifest.json").read_text("utf-8"))
-    assert manifest["episodes"] == EPISODES
-    assert manifest["versions"]["stable-baselines3"]
-    assert len(manifest["models"]) == len(TRAINED) * len(comparison.TASKS)
+    models = json.loads((results / "models.json").read_text("utf-8"))
+    assert models["versions"]["stable-baselines3"]
+    assert len(models["models"]) == len(TRAINED) * len(TASKS)
+    for task in TASKS:
+        played = load_results(results / task)
+        assert played.runs(task).tolist() == list(range(EPISODES))
+        assert len(played.agents) == len(RIVALS)
 
 
 def test_the_rows_are_what_each_agent_plays_alone(results: Path) -> None:
     found = rows(results, "runs.csv")
-    assert len(found) == len(comparison.TASKS) * len(comparison.RIVALS) * EPISODES
-    for task in comparison.TASKS:
+    assert len(found) == len(TASKS) * len(RIVALS) * EPISODES
+    for task in TASKS:
         env = gymnasium.make(task)
         agents: dict[tuple[str, str], Any] = {
             ("wgp-ucb", "known B_T"): wgp_agents.make("wgp-ucb", env, variation_budget="known"),
@@ -98,9 +107,9 @@ def test_the_summary_follows_from_the_rows(results: Path) -> None:
 
 
 def test_the_picture_is_drawn_from_the_files(results: Path) -> None:
-    regrets, learning = comparison.load(results)
-    for task in comparison.TASKS:
-        assert set(regrets[task]) == {rival.name for rival in comparison.RIVALS}
+    regrets, learning = comparison.drawn_from(results)
+    for task in TASKS:
+        assert set(regrets[task]) == {rival.name for rival in RIVALS}
         assert set(learning[task]) == {f"{algo}/trained" for algo in TRAINED}
         for algo in TRAINED:
             notes = json.loads(shipped_model(algo, task).with_suffix(".json").read_text("utf-8"))
@@ -113,8 +122,9 @@ def test_the_picture_is_drawn_from_the_files(results: Path) -> None:
 LIMITS = {"ppo": 0.35, "a2c": 0.4, "dqn": 0.5, "recurrent-ppo": 0.45}
 
 
-@pytest.mark.parametrize("task", comparison.TASKS)
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("algo", TRAINED)
+@pytest.mark.slow
 def test_shipped_models_play_fresh_episodes_well(algo: str, task: str) -> None:
     env = make_vector(task, 30)
     played, chance = (
@@ -159,29 +169,122 @@ def test_the_shipped_model_is_not_played_where_it_was_not_trained(kwargs: dict[s
         wgp_agents.make("dqn", box, model=path)
 
 
-def test_models_of_a_folder_are_played_from_there_with_one_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_models_of_a_folder_are_played_and_another_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rival = next(rival for rival in comparison.RIVALS if rival.agent == "ppo")
-    for file in SHIPPED.glob("ppo-wgpbandit-abrupt*"):
-        shutil.copy(file, tmp_path)
-    seen: dict[str, Any] = {}
+    models, out = tmp_path / "models", tmp_path / "out"
+    shutil.copytree(SHIPPED, models)
+    few = tuple(one for one in RIVALS if one.agent in ("ppo", "random", "wgp-ucb"))
+    for module in (rivals, comparison):
+        monkeypatch.setattr(module, "RIVALS", few)
+    name = model_file("ppo", TASK, 0)
+    shutil.copy(models / model_file("ppo", TASKS[1], 0), models / name)
+    words = ["compare", "--models", str(models), "--episodes", "2", "--jobs", "1"]
+    words += ["--out", str(out)]
+    assert cli.main(words) == 0
+    other = wgp_agents.make("ppo", make_vector(TASK, 2), model=models / name)
+    found = load_results(out / TASK)
+    seeds = (found.per_run(TASK, "random", key).tolist() for key in ("env_seed", "agent_seed"))
+    played = rollout(other, make_vector(TASK, 2), *seeds)["cumulative_regret"][:, -1]
+    np.testing.assert_array_equal(found.final_regret(TASK, "PPO (trained)"), played)
+    before = contents(out)
+    shutil.copy(SHIPPED / name, models / name)
+    capsys.readouterr()
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert f"{out} holds results of another set of models: {name}." in said
+    assert contents(out) == before
 
-    def _make(name: str, env: Any, **parameters: Any) -> Any:
-        seen.update(parameters, threads=torch.get_num_threads())
-        return wgp_agents.make(name, env, **parameters)
 
-    monkeypatch.setattr(comparison, "make", _make)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        seeds = {TASK: comparison.episode_seeds(1, TASK, 2)}
-        comparison.play_one(tmp_path, seeds, (TASK, rival))
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-    assert seen["model"].parent == tmp_path
-    assert seen["threads"] == 1
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("fault", ["another model", "no JSON", "another process"])
+def test_what_is_not_of_these_models_is_refused(
+    fault: str, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(results, out)
+    said, told = out / "models.json", "holds results of another set of models"
+    if fault == "another model":
+        digest = json.loads(said.read_text("utf-8"))["models"][model_file("ppo", TASK, 0)]["sha256"]
+        said.write_text(said.read_text("utf-8").replace(digest, 64 * "0"), "utf-8")
+    if fault == "no JSON":
+        said.write_text("{", "utf-8")
+        told = "names no models"
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    words = ["compare", "--episodes", str(EPISODES), "--jobs", "1", "--out", str(out)]
+    with locked(out / LOCK) if fault == "another process" else nullcontext():
+        assert cli.main(words) == 2
+    told = "Another process is writing to" if fault == "another process" else told
+    assert told in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_a_second_call_plays_what_is_missing_and_writes_the_tables_anew(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed = tmp_path / "resumed"
+    shutil.copytree(results, resumed)
+    for file in resumed.glob("*.*"):
+        if file.name != "models.json":
+            file.unlink()
+    lost = sorted(resumed.glob("*/units/*/random-*/*.npz"))
+    assert len(lost) == len(TASKS)
+    for file in lost:
+        file.unlink()
+    played: list[str] = []
+
+    def _attempt(unit: Any, **rest: Any) -> Any:
+        played.append(unit.agent.name)
+        return attempt(unit, **rest)
+
+    monkeypatch.setattr(running, "attempt", _attempt)
+    words = ["compare", "--episodes", str(EPISODES), "--jobs", "1", "--out", str(resumed)]
+    assert cli.main(words) == 0
+    assert played == ["random"] * len(TASKS)
+    assert cli.main(words) == 0
+    assert played == ["random"] * len(TASKS)
+    for ending in ("csv", "json", "npz", "png"):
+        for file in results.rglob(f"*.{ending}"):
+            if file.name != "timings.csv":
+                again = resumed / file.relative_to(results)
+                assert again.read_bytes() == file.read_bytes(), file
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        (["--root-seed", "7"], "root_seed is 2022 there, and 7 here"),
+        (["--episodes", "4"], f"seeds is {EPISODES} there, and 4 here"),
+    ],
+)
+def test_other_settings_are_refused_and_overwrite_nothing(
+    others: list[str], told: str, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(results)
+    words = ["compare", "--episodes", str(EPISODES), "--jobs", "1", "--out", str(results)]
+    assert cli.main([*words, *others]) == 2
+    assert f"holds results of another experiment: {told}." in capsys.readouterr().err
+    assert contents(results) == before
+
+
+def test_a_folder_of_something_else_is_refused(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(results)
+    assert cli.main(["compare", "--episodes", "3", "--out", str(results / TASK)]) == 2
+    said = capsys.readouterr().err
+    assert "Choose an empty folder, or one that `wgp-gym compare` has begun." in said
+    assert contents(results) == before
+
+
+def test_two_at_once_are_refused(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "--episodes", str(EPISODES), "--jobs", "1", "--out", str(results)]
+    with ResultsFolder.locked(results / TASK):
+        assert cli.main(words) == 2
+    assert f"Another process is writing to {results / TASK}." in capsys.readouterr().err
 
 
 def test_the_picture_shows_what_it_is_given(
@@ -231,6 +334,7 @@ def test_a_model_of_another_algorithm_is_refused() -> None:
         wgp_agents.make("dqn", env, deterministic=False)
 
 
+@pytest.mark.slow
 def test_a_shipped_model_brings_nothing_of_its_training() -> None:
     code = (
         "import sys, gymnasium, wgp_gym, wgp_agents;"

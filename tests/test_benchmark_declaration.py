@@ -7,7 +7,8 @@ import json
 import math
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from wgp_agents.benchmark.declaration import (
     read_value,
     shipped,
 )
-from wgp_agents.benchmark.experiment import Experiment, fitting, run_seeds
+from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec, run_seeds
 from wgp_agents.benchmark.plan import check, estimate, plan, readable
 
 
@@ -138,6 +139,10 @@ WRONG: list[tuple[Table, str]] = [
         r"'name' .* different for every \[\[environment\]\].* Got 'abrupt'",
     ),
     ({"agent": [{"name": "wgpucb"}]}, "did you mean 'wgp-ucb'"),
+    (
+        {"agent": [CHANCE, {"name": "wgp-ucb", "nam": 1}]},
+        r"^\[\[agent\]\] number 2: An \[\[agent\]\]",
+    ),
     ({"agent": [{"nam": "random"}]}, "no parameter 'nam' .did you mean 'name'"),
     (
         {"agent": [{"name": "wgp-ucb", "parameters": {"discont": 0.9}}]},
@@ -239,6 +244,17 @@ def test_values_are_plain_and_of_a_bearable_size(value: Any, message: str) -> No
         declare(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]})
 
 
+def test_the_deepest_value_survives_json() -> None:
+    def _declared(depth: int) -> Experiment:
+        entry = {"id": ABRUPT, "kwargs": {"noise_std": nested(depth)}}
+        return declare(SIX_RUNS | {"environment": [entry]})
+
+    made = _declared(16)
+    assert Experiment.from_dict(made.as_dict()) == made
+    with pytest.raises(ValueError, match="at most 20 tables and lists inside each other"):
+        _declared(17)
+
+
 def test_an_experiment_that_is_too_large_is_refused_before_it_is_laid_out() -> None:
     grid = {
         key: [i / 10 for i in range(1, 200)] for key in ("noise_std", "norm_bound", "lengthscale")
@@ -290,6 +306,20 @@ def test_ranges_and_misfits_are_all_said_at_once() -> None:
     assert len(text.splitlines()) == 1 + 6
 
 
+def test_a_value_of_no_kind_is_told_with_its_place() -> None:
+    agents = [{"name": "random"}, {"name": "wgp-ucb", "parameters": {"discount": date(2020, 1, 1)}}]
+    with pytest.raises(ValueError, match=r"^\[\[agent\]\] number 2: The 'discount' parameter"):
+        declare(SIX_RUNS | {"agent": agents})
+
+
+def test_a_value_that_fits_one_learner_alone_is_refused() -> None:
+    one = {"name": "wgp-ucb", "parameters": {"discount": [[0.9]]}}
+    made = declare(SIX_RUNS | {"agent": [one]})
+    with pytest.raises(ValueError, match=r"The 'discount' parameter .* Got \[0\.9\] instead"):
+        check(made)
+    check(declare(SIX_RUNS | {"agent": [one], "seeds": 1, "batch": 1}))
+
+
 def test_an_episode_that_cannot_begin_is_said_and_long_lists_are_cut() -> None:
     kwargs = {"norm_bound": 1, "variation_budget": [1e6 + i for i in range(12)]}
     made = declare(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]})
@@ -300,7 +330,13 @@ def test_an_episode_that_cannot_begin_is_said_and_long_lists_are_cut() -> None:
     assert lines[-1] == "... and 26 more"
 
 
-@pytest.mark.parametrize("name", shipped())
+LIGHT = ["smoke", "figure1"]
+HEAVY = [name for name in shipped() if name not in LIGHT]
+
+
+@pytest.mark.parametrize(
+    "name", [*LIGHT, *(pytest.param(name, marks=pytest.mark.slow) for name in HEAVY)]
+)
 def test_what_is_shipped_can_be_run(name: str) -> None:
     check(declare(read_declaration(name)))
 
@@ -339,7 +375,9 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
 
 def test_an_experiment_survives_json() -> None:
     made = declare(SIX_RUNS)
-    again = Experiment.from_dict(json.loads(json.dumps(made.as_dict())))
+    written = made.as_dict()
+    assert json.loads(json.dumps(written)) == written
+    again = Experiment.from_dict(written)
     assert again == made
     assert [unit.identity for unit in again.units()] == [unit.identity for unit in made.units()]
     assert [unit.runs for unit in made.cell(made.tasks[0], made.agents[0])] == [
@@ -349,21 +387,18 @@ def test_an_experiment_survives_json() -> None:
     ]
 
 
-@dataclass
-class Noted:
-    """What may have a note."""
-
-    note: str | None
-    sizes: tuple[int, ...]
-
-
-def test_fields_may_be_of_several_types() -> None:
-    for note in ("a", None):
-        assert fitting(Noted, {"note": note, "sizes": [1]}, "it") == {"note": note, "sizes": [1]}
-    with pytest.raises(ValueError, match=r"'note' .* of the type str or NoneType\. Got 3"):
-        fitting(Noted, {"note": 3, "sizes": [1]}, "it")
-    with pytest.raises(ValueError, match=r"'sizes' .* of the type list\. Got 'a'"):
-        fitting(Noted, {"note": None, "sizes": "a"}, "it")
+def test_specs_made_without_a_file_are_checked_too() -> None:
+    task, agent = TaskSpec("a", ABRUPT), AgentSpec("R", "random")
+    for make, message in (
+        (lambda: TaskSpec("a", "WGPBandit-Abrupt"), "'id' .*did you mean 'WGPBandit-Abrupt-v0'"),
+        (lambda: TaskSpec("a\n", ABRUPT), "'name' .* must be a text of one line"),
+        (lambda: replace(agent, name="randon"), "'name' .*did you mean 'random'"),
+        (lambda: Experiment(tasks=(), agents=(agent,)), r"one or more tables \[\[environment\]\]"),
+        (lambda: Experiment(tasks=(task,), agents=(agent, agent)), "'label' .* different for"),
+        (lambda: Experiment(tasks=(task,), agents=(agent,), cuts=(101,)), r"'cuts' .* \[1, 100\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
 
 
 def test_seeds_follow_from_root_task_and_run_alone() -> None:

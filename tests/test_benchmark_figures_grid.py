@@ -23,10 +23,9 @@ from wgp_agents.benchmark.figures import (
     sensitivity,
     write_figures,
 )
-from wgp_agents.benchmark.figures.spread import profile_shares
-from wgp_agents.benchmark.report.summary import relative_regrets
 from wgp_agents.benchmark.results import Results, load_results
-from wgp_agents.benchmark.statistics import loglog_slope, mean_interval
+from wgp_agents.benchmark.shares import relative_regrets
+from wgp_agents.benchmark.statistics import loglog_slope, mean_interval, profile_shares
 
 ABRUPT = "WGPBandit-Abrupt-v0"
 DISCOUNTS = {"discount": [0.9, 0.99]}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
 import re
-import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,47 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmark_small import SIX_RUNS, Table, play, stored
+from benchmark_small import SIX_RUNS, Table, members, play, saved, stored, zipped
 
-from wgp_agents.benchmark.archive import sealed
 from wgp_agents.benchmark.declaration import declare
 from wgp_agents.benchmark.folder import Damaged, ResultsFolder
 from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
 
 LABEL = "SW-GP-UCB window=10"
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("whole")
-    assert play(SIX_RUNS, folder) == []
-    return folder
-
-
-@pytest.fixture
-def copy(whole: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(whole, tmp_path / "copy"))
-
-
-def members(data: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(parts: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    """Return an archive under a checksum that fits."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, part in parts.items():
-            archive.writestr(name, part)
-    return sealed(buffer.getvalue()[:-2])
-
-
-def saved(array: Any) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
 
 
 def headed(text: str, data: bytes = b"") -> bytes:
@@ -69,7 +34,7 @@ def shaped(shape: str, descr: str = "'<f4'") -> bytes:
 
 SHAPE = "of another type or shape"
 VALUE = "that cannot be"
-ODD = "is no archive of arrays"
+ODD = "is damaged, or no archive of arrays"
 ARRAYS: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a huge shape": ("regret", lambda: shaped("(2, 99999999999999)"), SHAPE),
     "a shape of nothing": ("regret", lambda: shaped("(2, 20)"), SHAPE),
@@ -199,10 +164,13 @@ MANIFESTS: list[tuple[tuple[Any, ...], Any]] = [
     (("experiment", "tasks", 0, "kwargs"), deep(2)),
     (("experiment", "tasks", 0, "kwargs", "theta"), deep(200)),
     (("experiment", "tasks", 0, "more"), 1),
+    (("experiment", "tasks", 0, "seed_name"), 3),
+    (("experiment", "tasks", 0, "varied"), 3),
     (("experiment", "agents", 0, "name"), "gone"),
     (("experiment", "agents", 0, "label"), LABEL),
     (("experiment", "agents", 0, "label"), "two\rlines"),
     (("experiment", "agents", 0, "varied"), None),
+    (("experiment", "agents", 0, "varied"), 3),
     (("experiment",), KeyError),
     (("files",), []),
     (("files", "p.csv"), "0" * 64),

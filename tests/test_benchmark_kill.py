@@ -16,7 +16,7 @@ from benchmark_small import SIX_RUNS, stored, write_toml
 from threadpoolctl import threadpool_limits
 
 from wgp_agents import cli
-from wgp_agents.benchmark.parallel import Workers, run_as_done, run_in_order
+from wgp_agents.benchmark.parallel import Workers, run_as_done
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -100,7 +100,10 @@ def begin(file: Path, out: Path, jobs: int, moment: int) -> subprocess.Popen[str
 @pytest.mark.parametrize(
     ("jobs", "ends"),
     [
-        (1, [(0, signal.SIGKILL), (1, signal.SIGINT), (4, signal.SIGKILL)]),
+        pytest.param(
+            *(1, [(0, signal.SIGKILL), (1, signal.SIGINT), (4, signal.SIGKILL)]),
+            marks=pytest.mark.slow,
+        ),
         (2, [(1, signal.SIGINT), (4, signal.SIGKILL)]),
     ],
 )
@@ -150,11 +153,11 @@ def test_workers_leave_interrupts_to_the_process_that_started_them() -> None:
     # A KeyboardInterrupt in a worker's middle printed tracebacks, or ended it by a segfault.
     before = blocked(0)
     found = list(run_as_done(blocked, range(3), Workers(2)))
-    found += run_in_order(blocked, range(3), 2, "piece", "test")
     assert all(signal.SIGINT in masks for masks in found)
     assert blocked(0) == before
 
 
+@pytest.mark.slow
 def test_two_at_once_and_the_loss_of_a_worker(
     file: Path, expected: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,15 @@ def test_changes_are_the_first_steps_of_new_functions(results: Results) -> None:
     assert results.changes("slow") == []
 
 
+def test_a_change_that_one_run_does_not_meet_is_none(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = np.zeros((3, 20), bool)
+    changed[:, 6] = changed[1:, 13] = True
+    monkeypatch.setattr(results, "steps", lambda *_: changed)
+    assert results.changes("abrupt") == [7]
+
+
 def test_the_frame_is_tidy_and_complete(results: Results, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = results.frame()

@@ -207,6 +207,12 @@ def test_degenerate_samples() -> None:
     assert np.isfinite(never.low)
 
 
+def test_the_percentile_interval_of_39_resamples() -> None:
+    # A share of 2.5 % of 39 + 1 places lies on either side: the first and the last of them.
+    found = bootstrap.percentile_interval(20.0, np.arange(39.0, 0.0, -1.0), 0.95)
+    assert found == (20.0, 1.0, 39.0)
+
+
 def test_where_bca_has_no_answer_the_percentile_interval_stands_in() -> None:
     # With 3 resamples all of them often lie to one side of the mean, where BCa gives NaN.
     values = np.array([0.0, 1.0, 5.0])

@@ -35,6 +35,16 @@ def test_the_first_four_variants_share_the_colour_and_differ_in_line_and_marker(
         assert one != other
 
 
+def test_a_fifth_variant_of_a_dark_colour_is_lighter_and_of_a_light_one_darker() -> None:
+    def _light(name: str) -> list[int]:
+        looks = styles([AgentSpec(str(k), name) for k in range(5)]).values()
+        return [sum(int(one.colour[i : i + 2], 16) for i in (1, 3, 5)) for one in looks]
+
+    dark, light = _light("wgp-ucb"), _light("random")
+    assert dark[4] > dark[0]
+    assert light[4] < light[0]
+
+
 def test_looks_repeat_where_an_agent_has_more_variants_than_there_are() -> None:
     found = list(styles([AgentSpec(str(k), "wgp-ucb") for k in range(300)]).values())
     assert len(found) == 300

@@ -16,8 +16,8 @@ from benchmark_small import SIX_RUNS, play, write_toml
 from wgp_agents import cli
 from wgp_agents.benchmark import figures
 from wgp_agents.benchmark.figures import figure1
-from wgp_agents.verify import plots
-from wgp_agents.verify import run as checks
+from wgp_agents.theory.verify import plots
+from wgp_agents.theory.verify import run as checks
 from wgp_gym.drawing import new_figure
 
 GREEK = SIX_RUNS | {"agent": [{"name": "random", "label": "\u03b7 0.9"}]}
@@ -87,17 +87,20 @@ def test_verify_has_its_table_though_its_picture_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(checks, "CHECKS", checks.CHECKS[:1])
+    words = ["verify", "--quick", "--out", str(tmp_path), "--jobs", "1"]
+    assert cli.main(words) == 0
     monkeypatch.setattr(plots, "draw_page", fails)
-    (tmp_path / "verify.png").write_text("an older page")
-    assert cli.main(["verify", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 1
+    assert cli.main(words) == 1
     said = capsys.readouterr()
     assert "Theorem 1" in said.out
     error = "wgp-gym verify: error: the pictures were not drawn: RuntimeError: no ink, none at all"
     assert said.err.splitlines()[-1] == error
     assert {path.name for path in tmp_path.iterdir()} == {
-        "statements.csv",
+        ".lock",
+        "checks",
         "curves.csv",
         "manifest.json",
+        "statements.csv",
     }
 
 
@@ -154,7 +157,7 @@ print(os.environ["MPLBACKEND"], matplotlib.get_backend(auto_select=False))
 COMMAND = """
 import sys
 from wgp_agents import cli
-from wgp_agents.verify import run as checks
+from wgp_agents.theory.verify import run as checks
 checks.CHECKS = checks.CHECKS[:1]
 code = cli.main(["verify", "--quick", "--jobs", "1", "--out", sys.argv[1]])
 import matplotlib

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import HealthCheck, assume, given, settings
+from fuzzing import HOSTILE
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from wgp_agents import cli
@@ -33,13 +34,7 @@ Table = dict[str, Any]
 
 MESSAGE = 2_000  # characters that a refusal may take: it may list all agents
 SECONDS = 5.0  # that any experiment may take, laid out or refused
-FUZZ = settings(
-    derandomize=True,
-    deadline=None,
-    database=None,
-    max_examples=400,
-    suppress_health_check=list(HealthCheck),
-)
+FUZZ = settings(HOSTILE, max_examples=400)
 
 LINES = ["\n", "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\ufeff", "\0", "\x1b[2J", "\ud800"]
 MARKS = [

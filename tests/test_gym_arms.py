@@ -175,6 +175,7 @@ def test_a_mean_may_reach_0_and_go_no_further(make_env: Make) -> None:
         ("jumps", {"means": [[0.5, 0.1], [0.5]]}, "'means' .* lists of numbers"),
         ("jumps", {"means": [[float("nan"), 0.1]]}, "'means' .* lists of numbers"),
         ("jumps", {"means": [[0.5, 0.1]]}, "'means' .* each of the 5 segments"),
+        ("jumps", {"means": [[0.5, 0.1]] * 6}, "'means' .* each of the 5 segments"),
         (
             "jumps",
             {"means": [[0.5]], "change_points": []},

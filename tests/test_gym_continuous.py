@@ -35,7 +35,7 @@ def kernel(request: pytest.FixtureRequest) -> str:
 
 def expansion(env: BanditEnv, kernel: str, knot: int = 0) -> Function:
     """Return a drawn function, from its coefficients and scikit-learn's kernel."""
-    (episode,) = env._dynamics._episodes
+    (episode,) = env.dynamics.episodes
     side = env.problem.domain.shape[1]
     centres = env.problem.domain[episode.centres]
     coefficients = episode.coefficients[knot]

@@ -265,6 +265,12 @@ def test_what_is_no_seed(make_env: Make, seed: Any) -> None:
             env.reset(seed=seed)
 
 
+@pytest.mark.parametrize("seed", [-1, [0, -1]])
+def test_seeds_below_0(seed: Any) -> None:
+    with pytest.raises(ValueError, match=r"A seed must be at least 0\. Got "):
+        BanditVectorEnv(2, task="stationary").reset(seed=seed)
+
+
 def test_numpy_integers_are_seeds(make_env: Make) -> None:
     one, other = make_env(ABRUPT), make_env(ABRUPT)
     one.reset(seed=3)

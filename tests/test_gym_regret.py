@@ -26,7 +26,7 @@ def se(x: Array, y: Array) -> Array:
 
 def drawn(env: BanditEnv) -> tuple[Array, Array]:
     """Return the drawn functions' coefficients, `(K, M)`, and their centres, `(M,)`."""
-    (episode,) = env._dynamics._episodes
+    (episode,) = env.dynamics.episodes
     return episode.coefficients, np.linspace(0, 1, 100)[episode.centres]
 
 

@@ -154,7 +154,7 @@ def test_without_render_mode_nothing_is_drawn_or_kept(make_env: Make) -> None:
     env.reset(seed=0)
     env.step(0)
     assert env.render() is None
-    assert env._dynamics.history is None
+    assert env.dynamics.history is None
 
 
 def test_matplotlibs_global_state_is_left_alone() -> None:

@@ -34,7 +34,7 @@ def played(
 
 
 def axes_of(env: BanditEnv) -> Axes:
-    return draw(Figure(), view(env._dynamics, 0))
+    return draw(Figure(), view(env.dynamics, 0))
 
 
 def labels_of(axes: Axes) -> set[str]:
@@ -56,7 +56,7 @@ def test_on_the_plane_every_play_is_where_it_was(make_env: Make, name: str) -> N
 
 def test_drawn_arms_are_dots_in_the_colour_of_their_rewards(make_env: Make) -> None:
     env = played(make_env, CONTEXTUAL)[0]
-    axes, arms, rewards = axes_of(env), env._dynamics.arms()[0], env.expected_rewards()
+    axes, arms, rewards = axes_of(env), env.dynamics.arms()[0], env.expected_rewards()
     (cloud,) = (one for one in axes.collections if np.shape(one.get_offsets()) == arms.shape)
     np.testing.assert_allclose(np.asarray(cloud.get_offsets(), float), arms)
     np.testing.assert_allclose(np.asarray(cloud.get_array()), rewards)
@@ -126,7 +126,7 @@ def test_the_logistic_picture_shows_expected_rewards(make_env: Make, dim: int) -
     env = make_env(ABRUPT, render_mode="ansi", link="logistic", dim=dim)
     env.reset(seed=0)
     figure = Figure()
-    axes = draw(figure, view(env._dynamics, 0))
+    axes = draw(figure, view(env.dynamics, 0))
     words = labels_of(axes) | {one.get_ylabel() for one in figure.axes}
     assert "expected reward" in words
     assert not any("f_t" in word for word in words)

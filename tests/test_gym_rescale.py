@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wgp_gym.envs import BanditEnv
+from wgp_gym.registration import ENVIRONMENTS
 
 Make = Callable[..., BanditEnv]
 Array = NDArray[np.float64]
@@ -113,7 +114,7 @@ def test_the_smooth_kernel_too(make_env: Make) -> None:
     """The paper's kernel matrix is singular, so these norms come from the coefficients."""
     env = make_env("WGPBandit-Abrupt-v0", norm_bound=3.0, variation_budget=4.0)
     env.reset(seed=SEED)
-    (episode,) = env._dynamics._episodes
+    (episode,) = env.dynamics.episodes
     x = np.linspace(0, 1, 100)[episode.centres]
     K = np.exp(-((x[:, None] - x) ** 2) / 0.08)
     c = episode.coefficients
@@ -151,11 +152,22 @@ def test_a_task_that_never_changes_has_no_budget(
     assert env.problem.variation_budget == 0.0
 
 
-@pytest.mark.parametrize("value", [-1, -1e-9, float("nan"), float("inf"), "1", True, [1.0]])
+def test_a_change_to_an_equal_function_has_no_budget(make_env: Make) -> None:
+    same = {"means": [[0.2, 0.5], [0.2, 0.5]], "change_points": [9]}
+    env = make_env("WGPBandit-ArmsAbrupt-v0", variation_budget=1.0, **same)
+    with pytest.raises(ValueError, match=r"a task that never changes must be None or 0\. Got 1.0"):
+        env.reset(seed=0)
+
+
 @pytest.mark.parametrize("name", ["norm_bound", "variation_budget"])
-def test_bad_numbers(make_env: Make, environment_id: str, name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=rf"The '{name}' parameter of .* must be a float in \[0,"):
-        make_env(environment_id, **{name: value})
+def test_bad_numbers(make_env: Make, name: str) -> None:
+    match = rf"The '{name}' parameter of .* must be a float in \[0,"
+    for value in (-1, -1e-9, float("nan"), float("inf"), "1", True, [1.0]):
+        with pytest.raises(ValueError, match=match):
+            make_env("WGPBandit-Abrupt-v0", **{name: value})
+    for entry in ENVIRONMENTS:
+        with pytest.raises(ValueError, match=match):
+            make_env(entry.id, **{name: -1})
 
 
 @pytest.mark.parametrize("pair", [(0.1, 100.0), (0.0, 1.0)], ids=str)

@@ -104,6 +104,13 @@ def test_a_range_of_masked_ends() -> None:
         check_range("x", MASKED, "Owner")
 
 
+def test_a_range_has_two_ends() -> None:
+    assert check_range("x", [0.5, 0.6], "Owner") == (0.5, 0.6)
+    for ends in ((0.5, 0.5), (0.6, 0.5)):
+        with pytest.raises(ValueError, match="two finite numbers, the smaller first"):
+            check_range("x", ends, "Owner")
+
+
 LONG = ["x" * 10**6, [0.1] * 10**6, np.zeros((1000, 1000)), 10**5000, [[10**5000]], Unwritten()]
 
 

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from wgp_gym.envs import BanditEnv, BanditVectorEnv
+from wgp_gym.registration import ENVIRONMENTS
 
 Variant = tuple[str, dict[str, Any]]
 Make = Callable[..., BanditEnv]
@@ -52,30 +53,30 @@ def check_row(found: tuple[Any, ...], i: int, expected: tuple[Any, ...]) -> None
     np.testing.assert_equal(row(info, i), single_info)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 3, 17])
+@pytest.mark.parametrize("batch", [1, 3, 17])
 def test_equals_single_environments(variant: Variant, make_env: Make, batch: int) -> None:
     name, parameters = variant
     vector = make_vector(name, batch, horizon=HORIZON, **parameters)
-    singles = [make_env(name, horizon=HORIZON, **parameters) for _ in range(batch)]
+    looked_at = [i for i in range(batch) if i < 3 or i == batch - 1]
+    singles = {i: make_env(name, horizon=HORIZON, **parameters) for i in looked_at}
     begun = vector.reset(seed=SEED)
-    for i, single in enumerate(singles):
+    for i, single in singles.items():
         check_row(begun, i, single.reset(seed=SEED + i))
     episodes = 3 if batch < 17 else 1
     for step, action in enumerate(random_actions(vector, episodes * (HORIZON + 1)), start=1):
         result = vector.step(action)
         ends = step % (HORIZON + 1)
-        for i, single in enumerate(singles):
+        for i, single in singles.items():
             if ends == 0:  # the step after the last begins the next episode and plays nothing
                 observation, info = single.reset()
                 check_row(result, i, (observation, 0.0, False, False, info))
             else:
                 check_row(result, i, single.step(action[i]))
-        np.testing.assert_array_equal(
-            vector.expected_rewards(), [single.expected_rewards() for single in singles]
-        )
-        np.testing.assert_array_equal(
-            vector.optimal_action(), [single.optimal_action() for single in singles]
-        )
+        rewards, best = vector.expected_rewards(), vector.optimal_action()
+        assert len(rewards) == len(best) == batch
+        for i, single in singles.items():
+            np.testing.assert_array_equal(rewards[i], single.expected_rewards())
+            np.testing.assert_array_equal(best[i], single.optimal_action())
         assert result[3].all() == result[3].any() == (ends == HORIZON)
 
 
@@ -104,10 +105,20 @@ def test_equals_gymnasium_sync(variant: Variant) -> None:
     check_equal(play(native, actions), play(sync, actions))
 
 
-def test_equals_gymnasium_async(environment_id: str) -> None:
-    native = make_vector(environment_id, 2, horizon=HORIZON)
+SHORT = "WGPBandit-LinearContextual-v0"  # of these, its observations are the longest
+
+
+@pytest.mark.parametrize(
+    "env_id",
+    [
+        entry.id if entry.id == SHORT else pytest.param(entry.id, marks=pytest.mark.slow)
+        for entry in ENVIRONMENTS
+    ],
+)
+def test_equals_gymnasium_async(env_id: str) -> None:
+    native = make_vector(env_id, 2, horizon=HORIZON)
     parallel = gymnasium.make_vec(
-        environment_id,
+        env_id,
         num_envs=2,
         vectorization_mode="async",
         vector_kwargs={"context": "spawn"},  # forking a process that has threads may hang

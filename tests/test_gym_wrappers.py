@@ -275,9 +275,9 @@ class Alone:
         return [env.reset(seed=SEED + i) for i, env in enumerate(self.envs)]
 
     def step(self, actions: NDArray[Any]) -> list[Step]:
-        return [self._step(i, actions[i]) for i in range(2)]
+        return [self.step_one(i, actions[i]) for i in range(2)]
 
-    def _step(self, i: int, action: Any) -> Step:
+    def step_one(self, i: int, action: Any) -> Step:
         self.finals[i] = None
         if self.over[i] and self.mode == AutoresetMode.NEXT_STEP:
             self.over[i] = False

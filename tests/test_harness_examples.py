@@ -6,6 +6,7 @@ Packages are looked for, not imported: TorchRL changes how this process would st
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import os
 import re
@@ -28,6 +29,7 @@ EXAMPLES = Path(__file__).parents[1] / "docs" / "harnesses"
 ID = "WGPBandit-Abrupt-v0"
 SEED, EPISODES, STEPS = 10_000, 100, 20
 NAMES = ["WGP-UCB", "random", "river's epsilon-greedy"]
+slow = pytest.mark.slow  # each imports a framework, and most train
 NUMBER = r"-?\d+\.\d+(?:e[+-]?\d+)?"
 
 
@@ -63,6 +65,15 @@ def figures(lines: list[str], pattern: str) -> list[float]:
     return [float(number) for number in found.groups()]
 
 
+def test_examples_import_what_there_is() -> None:
+    for script in EXAMPLES.glob("*.py"):
+        for node in ast.walk(ast.parse(script.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("wgp_"):
+                module = importlib.import_module(str(node.module))
+                missing = [name.name for name in node.names if not hasattr(module, name.name)]
+                assert not missing, script.name
+
+
 def check_learning(line: str) -> None:
     """Of two arms that differ by |g|, random play pays |g| / 2 in each of 20 steps."""
     trained, by_chance = numbers(line, "mean regret per episode: trained ")
@@ -71,6 +82,7 @@ def check_learning(line: str) -> None:
     assert 0 < trained < 0.6 * by_chance
 
 
+@slow
 def test_a_single_file_loop_learns(tmp_path: Path) -> None:
     lines = run("single_file_ppo.py", tmp_path)
     check_learning(lines[-1])
@@ -79,6 +91,7 @@ def test_a_single_file_loop_learns(tmp_path: Path) -> None:
     assert first[1] > last[1]  # the regret of `final_info`
 
 
+@slow
 def test_stable_baselines3(tmp_path: Path) -> None:
     lines = run("sb3_evaluate.py", tmp_path)
     assert len(lines) == 6
@@ -97,6 +110,7 @@ def test_stable_baselines3(tmp_path: Path) -> None:
             assert mean == pytest.approx(np.mean(paid), abs=6e-4)
 
 
+@slow
 def test_skrl(tmp_path: Path) -> None:
     lines = run("skrl_ppo.py", tmp_path, "skrl")
     *regrets, difference = numbers(lines[0], "single and vector: regrets ")
@@ -106,6 +120,7 @@ def test_skrl(tmp_path: Path) -> None:
     check_learning(lines[-1])
 
 
+@slow
 def test_rl_zoo3(tmp_path: Path) -> None:
     lines = run("zoo_ppo.py", tmp_path, "rl_zoo3")
     first, last = numbers(lines[-2], "regret per episode in the training: first 8 ")
@@ -114,6 +129,7 @@ def test_rl_zoo3(tmp_path: Path) -> None:
     check_learning(lines[-1])
 
 
+@slow
 def test_minari(tmp_path: Path) -> None:
     lines = run("minari_dataset.py", tmp_path, "minari", "h5py", "jax")
     assert lines[0] == "loaded: 3 episodes, 150 steps"
@@ -125,6 +141,7 @@ def test_minari(tmp_path: Path) -> None:
     assert numbers(lines[2], "regrets: recorded ") == 2 * ours
 
 
+@slow
 def test_river(tmp_path: Path) -> None:
     lines = run("river_evaluate.py", tmp_path, "river")
     steps = [ast.literal_eval(line) for line in lines if line.startswith("{")]
@@ -158,6 +175,7 @@ def gaps(second: bool) -> NDArray[np.float64]:
     return found
 
 
+@slow
 def test_tianshou_learns_and_both_vector_environments_agree(tmp_path: Path) -> None:
     pattern = "mean regret of 100 episodes: random #, trained #; Subproc - Dummy #"
     random, trained, difference = figures(run("tianshou_vector.py", tmp_path, "tianshou"), pattern)
@@ -181,6 +199,7 @@ def sweep(seed: int) -> tuple[float, float]:
     return reward, regret
 
 
+@slow
 def test_torchrl_plays_the_same_episodes(tmp_path: Path) -> None:
     pattern = "reward: TorchRL #, Gymnasium #; mean regret #, largest difference #"
     ours, plain, regret, difference = figures(run("torchrl_env.py", tmp_path, "torchrl"), pattern)
@@ -205,6 +224,7 @@ def random_regret() -> float:
     return total / EPISODES
 
 
+@slow
 def test_rllib_learns(tmp_path: Path) -> None:
     pattern = "mean regret of 100 episodes: random #, trained #"
     random, trained = figures(run("rllib_register.py", tmp_path, "ray"), pattern)

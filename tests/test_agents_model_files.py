@@ -363,13 +363,17 @@ def test_what_could_not_be_loaded_is_not_trained(
     "text", [None, b"", b"steps,regret\n1,2\n", b"steps,regret,share_of_random\n1,2,nan\n"]
 )
 def test_learning_curves_are_read_before_anything_is_played(
-    text: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: bytes | None, tmp_path: Path
 ) -> None:
     shutil.copytree(SHIPPED, tmp_path, dirs_exist_ok=True)
     curve = tmp_path / "ppo-wgpbandit-slow-seed0.csv"
     curve.unlink()
     if text is not None:
         curve.write_bytes(text)
-    monkeypatch.setattr(comparison, "run", None)
-    with pytest.raises(ValueError, match=r"learning curve.*ppo-wgpbandit-slow-seed0\.csv"):
-        comparison.play(tmp_path, 2, 1, 1, tmp_path / "out")
+    out = tmp_path / "out"
+    with (
+        pytest.raises(ValueError, match=r"learning curve.*ppo-wgpbandit-slow-seed0\.csv"),
+        comparison.claimed(out, tmp_path),
+    ):
+        pytest.fail("the folder is held, and something may be played")
+    assert not out.exists()

@@ -97,13 +97,11 @@ def begin(file: Path, out: Path, jobs: int, moment: int) -> subprocess.Popen[str
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jobs", "ends"),
     [
-        pytest.param(
-            *(1, [(0, signal.SIGKILL), (1, signal.SIGINT), (4, signal.SIGKILL)]),
-            marks=pytest.mark.slow,
-        ),
+        (1, [(0, signal.SIGKILL), (1, signal.SIGINT), (4, signal.SIGKILL)]),
         (2, [(1, signal.SIGINT), (4, signal.SIGKILL)]),
     ],
 )

@@ -162,6 +162,7 @@ def test_the_task_is_chosen_for_all_charts_and_tables(browser: Browser) -> None:
     assert browser.run(script, where) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", ["light", "dark"])
 def test_every_text_has_contrast_on_either_paper(browser: Browser, path: Path, paper: str) -> None:
     browser.open(path)
@@ -200,6 +201,7 @@ def test_the_pointer_shows_every_value_at_a_step(browser: Browser) -> None:
         assert list(map(float, shown)) == pytest.approx(expected, rel=6e-4)
 
 
+@pytest.mark.slow
 def test_everything_is_reached_by_keyboard(browser: Browser, path: Path) -> None:
     browser.open(path)
     keys = ActionChains(browser.driver)
@@ -242,7 +244,9 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("width", [360, 400, 1280])
+@pytest.mark.parametrize(
+    "width", [400, *(pytest.param(one, marks=pytest.mark.slow) for one in (360, 1280))]
+)
 def test_long_labels_leave_room_for_the_charts(shared: Browser, tmp_path: Path, width: int) -> None:
     labels = iter(LONG)
     summary = made_up(
@@ -281,6 +285,7 @@ def test_hostile_labels_are_only_texts(shared: Browser, tmp_path: Path) -> None:
     assert shared.problems() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_chart_is_saved_with_its_legend(browser: Browser, tmp_path: Path, kind: str) -> None:
     behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
@@ -300,6 +305,7 @@ def test_a_chart_is_saved_with_its_legend(browser: Browser, tmp_path: Path, kind
     assert texts >= {*labels(FIRST), "Cumulative regret task 0", "step t"}
 
 
+@pytest.mark.slow
 def test_the_print_is_light_and_whole(browser: Browser) -> None:
     browser.one("#legend summary").click()  # which closes it
     browser.paper("dark")
@@ -322,6 +328,7 @@ def test_the_print_is_light_and_whole(browser: Browser) -> None:
     assert printed.count(b"/Type /Page\n") > 2
 
 
+@pytest.mark.slow
 def test_only_what_is_near_is_drawn(shared: Browser, tmp_path: Path) -> None:
     made = made_up(agents=50, tasks=4, points=50)
     (tmp_path / "large.html").write_text(page(made), encoding="utf-8")

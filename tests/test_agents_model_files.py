@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -265,6 +266,16 @@ def test_notes_that_are_none(text: bytes, model: Path) -> None:
     with pytest.raises(ValueError, match=r"a file whose notes (can|are).*ppo\.json") as caught:
         make(model)
     assert len(str(caught.value)) < 800
+
+
+def test_dqn_draws_no_action_whatever_its_notes_say(tmp_path: Path) -> None:
+    shipped = shipped_model("dqn", TASK)
+    for file in (shipped, shipped.with_suffix(".json")):
+        shutil.copy(file, tmp_path)
+    renote(tmp_path / shipped.name, deterministic=False)
+    told = rf"notes have 'deterministic' as true.*{re.escape(shipped.stem)}\.json"
+    with pytest.raises(ValueError, match=told):
+        wgp_agents.make("dqn", gymnasium.make(TASK), model=tmp_path / shipped.name)
 
 
 def test_notes_without_a_network_have_that_of_the_settings(tmp_path: Path) -> None:

@@ -134,6 +134,8 @@ def read_notes(algo: str, file: Path) -> dict[str, Any]:
     check(notes, RULES, path)
     if algo == "dqn" and notes["arms"] is None:
         refuse("a file whose notes have 'arms' as an int, for 'dqn' chooses among arms", path)
+    if algo == "dqn" and not notes.get("deterministic", True):
+        refuse("a file whose notes have 'deterministic' as true, for 'dqn' draws no action", path)
     network = network_of(algo, notes)
     check(network, {key: NETWORK_RULES[key] for key in network}, path)
     return notes

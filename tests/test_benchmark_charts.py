@@ -19,7 +19,6 @@ from wgp_agents.benchmark.report.charts import Chart
 from wgp_agents.benchmark.report.markdown import growth_tables
 from wgp_agents.benchmark.report.summarise import (
     adaptation_threshold,
-    agent_shares,
     band,
     summarise,
 )
@@ -461,9 +460,10 @@ def test_tasks_of_one_entry_are_resampled_together(tmp_path: Path) -> None:
         ]
         for label in results.agents
     }
-    rows, leader = agent_shares(results)
+    summary = summarise(results)
+    leader = summary.leader
     assert leader is not None
-    for row in rows:
+    for row in summary.aggregate:
         own = shares[row.agent]
         middle = interquartile_mean(own, groups=["one", "one"], resamples=1_000)
         assert row.iqm == pytest.approx(middle)

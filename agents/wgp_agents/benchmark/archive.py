@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.benchmark.files import Damaged
 from wgp_agents.benchmark.layout import Arrays, Layout
-from wgp_agents.benchmark.manifest import LONGEST, places, shortened
+from wgp_agents.benchmark.manifest import LONGEST, told
 from wgp_agents.zips import plainly_packed
 from wgp_gym.validation import cut
 
@@ -86,8 +86,7 @@ def check_identity(stored: zipfile.ZipFile, identity: dict[str, Any]) -> None:
         found, meant = json.loads(file.read(length)), json.loads(written(identity))
     if not isinstance(found, dict):
         raise Damaged("does not say what unit it is of.")
-    for place, was, now in places(found, meant, "its"):
-        what = f"{place} is {shortened(was)} there, and {shortened(now)} here"
+    for what in told(found, meant, "its"):
         raise Damaged(f"holds the results of another unit: {what}.")
 
 

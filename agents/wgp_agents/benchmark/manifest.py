@@ -22,9 +22,9 @@ __all__ = [
     "Manifest",
     "describe",
     "differences",
-    "places",
     "read_manifest",
     "shortened",
+    "told",
     "unmoved",
 ]
 
@@ -170,9 +170,14 @@ def compared(old: dict[str, Any], new: dict[str, Any], key: str) -> Iterator[str
     """Yield in what a part of two manifests differs."""
     words = WORDS if key == "experiment" else set()
     for name in sorted({*old[key], *new[key]} - words):
-        for place, was, now in places(old[key].get(name), new[key].get(name), name):
-            where = place if len(place) <= 2 * LONGEST else f"...{place[-2 * LONGEST :]}"
-            yield f"{where} is {shortened(was)} there, and {shortened(now)} here"
+        yield from told(old[key].get(name), new[key].get(name), name)
+
+
+def told(old: Any, new: Any, name: str) -> Iterator[str]:
+    """Yield in what two JSON values differ, each place for a message."""
+    for place, was, now in places(old, new, name):
+        where = place if len(place) <= 2 * LONGEST else f"...{place[-2 * LONGEST :]}"
+        yield f"{where} is {shortened(was)} there, and {shortened(now)} here"
 
 
 def places(was: Any, now: Any, name: str) -> Iterator[tuple[str, Any, Any]]:

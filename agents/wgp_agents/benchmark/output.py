@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from wgp_agents.benchmark.files import Damaged, check_ordinary
-from wgp_agents.benchmark.manifest import places, shortened
+from wgp_agents.benchmark.manifest import told
 
 __all__ = [
     "LOCK",
@@ -70,11 +70,8 @@ def locked(file: Path) -> Iterator[None]:
 
 def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Return in what two tables of settings differ, each for a message."""
-    return [
-        f"{place} is {shortened(old)} there, and {shortened(new)} here"
-        for name in sorted({*was, *now})
-        for place, old, new in places(was.get(name), now.get(name), name)
-    ]
+    names = sorted({*was, *now})
+    return [text for name in names for text in told(was.get(name), now.get(name), name)]
 
 
 def refuse_to_mix(path: Path, what: str, found: Sequence[str], remedy: str = "") -> NoReturn:

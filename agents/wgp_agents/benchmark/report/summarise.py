@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.benchmark.figures.canvas import Z
 from wgp_agents.benchmark.figures.styles import styles
+from wgp_agents.benchmark.folder import TIMINGS
 from wgp_agents.benchmark.layout import Arrays
 from wgp_agents.benchmark.report.summary import (
     Agent,
@@ -68,7 +69,8 @@ def summarise(results: Results) -> Summary:
             stored = results.read(task.name, label, READ)
             rows[task.name, label] = row(stored, task, label, unit, threshold)
             played[task.name, label] = played_by(stored, task)
-    aggregate, leader = agent_shares(results)
+    relative, lines = relative_regrets(results), timings(results)
+    aggregate, leader = agent_shares(results, relative)
     finals = {place: one.final for place, one in played.items()}
     means = {place: one.mean for place, one in rows.items()}
     specs = [results.task(name) for name in results.tasks]
@@ -83,14 +85,14 @@ def summarise(results: Results) -> Summary:
         aggregate=aggregate,
         leader=leader,
         chance=results.random(),
-        profiles=profiles(results) if scored(results) else None,
+        profiles=profiles(relative) if aggregate else None,
         improvement=improvements(results),
         sensitivity=sensitivity(experiment.agents, results.tasks, means),
         maps=parameter_maps(experiment.agents, results.tasks, means),
         growth=growth(specs, competitors(results), means, finals),
-        costs=costs(results),
+        costs=costs(results, lines),
         missing=missing(results),
-        reproduction=reproduction(results),
+        reproduction=reproduction(results, lines),
         runs=list(results.rows()),
     )
 
@@ -210,12 +212,13 @@ def comparisons(results: Results, task: str) -> list[Difference]:
     return paired_comparisons(finals, pairs=[(best, label) for label in finals if label != best])
 
 
-def agent_shares(results: Results) -> tuple[list[AgentShare], str | None]:
-    """Return how each agent does across tasks, and who leads."""
+def agent_shares(
+    results: Results, relative: dict[str, list[Array]]
+) -> tuple[list[AgentShare], str | None]:
+    """Return how each agent does across tasks, by its relative regrets, and who leads."""
     groups = [results.task(task).seed_name for task in scored(results)]
     if not groups:
         return [], None
-    relative = relative_regrets(results)
     means = {
         label: float(np.mean([share.mean() for share in shares]))
         for label, shares in relative.items()
@@ -231,9 +234,8 @@ def agent_shares(results: Results) -> tuple[list[AgentShare], str | None]:
     return found, leader
 
 
-def profiles(results: Results) -> Profiles:
+def profiles(shares: dict[str, list[Array]]) -> Profiles:
     """Return the performance profiles, up to twice the mean of random play."""
-    shares = relative_regrets(results)
     largest = max(np.quantile(share, 0.99) for found in shares.values() for share in found)
     tau = np.linspace(0.0, min(float(largest), 2.0), POINTS)
     return Profiles(tau, {label: profile_shares(shares[label], tau)[0] for label in shares})
@@ -254,18 +256,18 @@ def improvements(results: Results) -> list[list[float | None]]:
 
 def timings(results: Results) -> list[dict[str, str]]:
     """Return the rows of timings.csv; a line that a kill has cut short is left out."""
-    path = results.folder.path / "timings.csv"
+    path = results.folder.path / TIMINGS
     if not path.exists():
         return []
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
         return [row for row in csv.DictReader(file) if row.get("worker")]
 
 
-def costs(results: Results) -> list[Cost]:
+def costs(results: Results, lines: list[dict[str, str]]) -> list[Cost]:
     """Return the time of a run, the median over units, and the peak memory of each agent."""
     spent: dict[str, list[float]] = {}
     peaks: dict[str, float] = {}
-    for line in timings(results):
+    for line in lines:
         label = line["agent"]
         spent.setdefault(label, []).append(float(line["seconds"]) / int(line["runs"]))
         peaks[label] = max(peaks.get(label, 0.0), float(line["peak_memory_mib"]))
@@ -286,9 +288,9 @@ def missing(results: Results) -> Missing:
     )
 
 
-def reproduction(results: Results) -> Reproduction:
-    """Return how to do it again."""
-    experiment, lines = results.folder.experiment, timings(results)
+def reproduction(results: Results, lines: list[dict[str, str]]) -> Reproduction:
+    """Return how to do it again, and how long it took."""
+    experiment = results.folder.experiment
     return Reproduction(
         command="wgp-gym run experiment.toml --out results/again",
         experiment=tomli_w.dumps(experiment.source),

@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 import wgp_gym  # noqa: F401 (registers the environments)
-from wgp_agents.adaptive.wgp_ucb import AdaptiveWGPUCB
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.benchmark.experiment import Unit
 from wgp_agents.benchmark.layout import seeds_of
 from wgp_agents.benchmark.play import prepare

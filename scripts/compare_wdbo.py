@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.w_dbo import WDBO
+from wgp_agents.algorithms.adaptive.w_dbo import WDBO
 from wgp_gym.kernels import Matern
 from wgp_gym.problem import BanditProblem
 

@@ -2,7 +2,8 @@
 
 Usage: `python scripts/train_models.py [--jobs N] [--out FOLDER]`
 
-The settings, and with them the steps, stand in `agents/wgp_agents/sb3/settings.toml`. Each
+The settings, and with them the steps, stand in
+`agents/wgp_agents/algorithms/learned/sb3/settings.toml`. Each
 training is a process of its own, with one thread. They are trained in `results/models`, where a
 second call goes on after an interrupt, and take the place of those in FOLDER when all are done.
 """
@@ -18,8 +19,8 @@ from pathlib import Path
 from joblib import cpu_count
 from tqdm import tqdm
 
-from wgp_agents.sb3.model import SHIPPED, model_file
-from wgp_agents.sb3.rivals import RIVALS, TASKS
+from wgp_agents.algorithms.learned.sb3.model import SHIPPED, model_file
+from wgp_agents.training.rivals import RIVALS, TASKS
 
 FOLDER = Path("results/models")
 WORK = [(rival.agent, task) for rival in RIVALS if rival.trained for task in TASKS]

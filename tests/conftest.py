@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_agents.adaptive.augmented import ChangeDetection
+from wgp_agents.algorithms.adaptive.augmented import ChangeDetection
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.registry import AGENTS, ARMS, GP, LINEAR, REST, agent_class, agent_parameters
@@ -204,7 +204,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests pay rewards that no B allows; `test_agents_units.py` looks at the warning."""
-    config.addinivalue_line("filterwarnings", "ignore::wgp_agents.units.RewardUnits")
+    config.addinivalue_line("filterwarnings", "ignore::wgp_agents.core.units.RewardUnits")
 
 
 @pytest.fixture(scope="session")

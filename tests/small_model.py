@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from wgp_agents.sb3 import training
-from wgp_agents.sb3.model import same_generators, settings
+from wgp_agents.algorithms.learned.sb3.model import same_generators, settings
+from wgp_agents.training import training
 
 TASK = "WGPBandit-Abrupt-v0"
 SMALL: dict[str, Any] = {"points_per_dim": 5, "horizon": 12}

@@ -12,8 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 import wgp_agents
-from wgp_agents.adaptive.places import ShownPlaces
-from wgp_agents.adaptive.wgp_ucb import STILL, AdaptiveWGPUCB, Belief, drift_grid
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import (
+    STILL,
+    AdaptiveWGPUCB,
+    Belief,
+    drift_grid,
+)
+from wgp_agents.gp.surrogates.places import ShownPlaces
 from wgp_gym.kernels import Empirical, Linear, Matern, ModifiedMatern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

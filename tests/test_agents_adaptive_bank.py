@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from wgp_agents.adaptive import bank as banks
-from wgp_agents.adaptive.bank import ODD, RATES, ModelBank
-from wgp_agents.adaptive.places import LEVEL, FixedPlaces, ShownPlaces, kernels_of
-from wgp_agents.adaptive.wgp_ucb import STILL, AdaptiveWGPUCB
-from wgp_agents.tv_gp_ucb import TVGPUCB
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import STILL, AdaptiveWGPUCB
+from wgp_agents.algorithms.kernelized.tv_gp_ucb import TVGPUCB
+from wgp_agents.gp.surrogates import bank as banks
+from wgp_agents.gp.surrogates.bank import ODD, RATES, ModelBank
+from wgp_agents.gp.surrogates.places import LEVEL, FixedPlaces, ShownPlaces, kernels_of
 from wgp_gym.kernels import Empirical, Kernel, Linear, Matern
 from wgp_gym.problem import BanditProblem
 
@@ -226,7 +226,7 @@ KERNELS: dict[str, tuple[list[Kernel], int]] = {
 @pytest.mark.parametrize("case", KERNELS)
 def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels, most = KERNELS[case]
-    monkeypatch.setattr("wgp_agents.adaptive.places.MAX_FEATURES", most)
+    monkeypatch.setattr("wgp_agents.gp.surrogates.places.MAX_FEATURES", most)
     places = FixedPlaces(kernels, LINE)
     tables = [table[1:rank] for table, rank in zip(places.tables, places.rank, strict=True)]
     assert places.rank.tolist() == [1 + min(most, 12)] * len(kernels)

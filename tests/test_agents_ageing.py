@@ -9,11 +9,11 @@ import pytest
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.ageing import AgeingMemory
-from wgp_agents.adaptive.ageing_sum import ageing_sum, gauss_rule
-from wgp_agents.adaptive.ageing_walk import WalkMemory
-from wgp_agents.gp.decisions import Arms, Box, Decisions
-from wgp_agents.gp.memory import Memory
+from wgp_agents.gp.action_sets import Arms, Box, Decisions
+from wgp_agents.gp.surrogates.ageing import AgeingMemory
+from wgp_agents.gp.surrogates.ageing_sum import ageing_sum, gauss_rule
+from wgp_agents.gp.surrogates.walk import WalkMemory
+from wgp_agents.gp.surrogates.weighted import Memory
 from wgp_gym.kernels import Kernel, Matern, SquaredExponential
 
 Floats = NDArray[np.float64]

@@ -13,11 +13,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import rel_entr
 
-from wgp_agents.arms.cusum_ucb import CUSUMUCB
-from wgp_agents.arms.glr_ucb import GLRUCB
-from wgp_agents.arms.m_ucb import MUCB
-from wgp_agents.base import TIE, Agent
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.algorithms.arms.cusum_ucb import CUSUMUCB
+from wgp_agents.algorithms.arms.glr_ucb import GLRUCB
+from wgp_agents.algorithms.arms.m_ucb import MUCB
+from wgp_agents.base import Agent
+from wgp_agents.core.argmax import TIE
+from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
 

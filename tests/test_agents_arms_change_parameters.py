@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from wgp_agents.arms.cusum_ucb import CUSUMUCB
+from wgp_agents.algorithms.arms.cusum_ucb import CUSUMUCB
+from wgp_agents.algorithms.arms.glr_ucb import GLRUCB
+from wgp_agents.algorithms.arms.m_ucb import MUCB
 from wgp_agents.arms.forced import NOBODY, in_turn
-from wgp_agents.arms.glr_ucb import GLRUCB
 from wgp_agents.arms.kl_index import kl_upper
-from wgp_agents.arms.m_ucb import MUCB
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

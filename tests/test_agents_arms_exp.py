@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wgp_agents.algorithms.arms.exp3 import Exp3
+from wgp_agents.algorithms.arms.exp3_s import Exp3S
+from wgp_agents.algorithms.arms.rexp3 import Rexp3
+from wgp_agents.algorithms.arms.sw_ucb import SWUCB
 from wgp_agents.arms.choice import drawn
-from wgp_agents.arms.exp3 import Exp3
-from wgp_agents.arms.exp3_s import Exp3S
-from wgp_agents.arms.rexp3 import Rexp3
-from wgp_agents.arms.sw_ucb import SWUCB
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import Array, Empirical
 from wgp_gym.problem import BanditProblem
 

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from wgp_agents.algorithms.arms.d_ts import DTS
+from wgp_agents.algorithms.arms.d_ucb import DUCB
+from wgp_agents.algorithms.arms.sw_ucb import SWUCB
+from wgp_agents.algorithms.arms.thompson import ThompsonSampling
+from wgp_agents.algorithms.arms.ucb1 import UCB1
 from wgp_agents.arms import posterior
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.d_ts import DTS
-from wgp_agents.arms.d_ucb import DUCB
-from wgp_agents.arms.sw_ucb import SWUCB
-from wgp_agents.arms.thompson import ThompsonSampling
-from wgp_agents.arms.ucb1 import UCB1
 from wgp_agents.base import Agent
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.ties import argmax
-from wgp_agents.variates import beta_variates
+from wgp_agents.core.argmax import argmax
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.variates import beta_variates
 from wgp_gym.kernels import Array, Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -14,8 +14,8 @@ from wgp_agents.arms.memory import AllPlays, ArmMemory, DiscountedPlays
 from wgp_agents.arms.posterior import ArmPosterior
 from wgp_agents.arms.sliding import WindowPlays
 from wgp_agents.arms.tuning import discount_of, window_of
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.variates import beta_variates, normal_variates
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.variates import beta_variates, normal_variates
 from wgp_gym.kernels import Array
 
 ARMS = 4

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.bob_wgp_ucb import BOBWGPUCB
-from wgp_agents.adaptive.over_bandit import block_rate, default_block, default_discounts
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.wgp_ucb import WGPUCB
+from wgp_agents.algorithms.adaptive.bob_wgp_ucb import BOBWGPUCB
+from wgp_agents.algorithms.adaptive.over_bandit import block_rate, default_block, default_discounts
+from wgp_agents.algorithms.kernelized.wgp_ucb import WGPUCB
+from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 

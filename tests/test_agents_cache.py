@@ -15,7 +15,7 @@ from numba.core.caching import FunctionCache
 
 from wgp_agents.kernels import jit
 
-READ = "from wgp_agents.ties import fill_argmax as f; import numpy as np\n" + (
+READ = "from wgp_agents.core.argmax import fill_argmax as f; import numpy as np\n" + (
     "f(np.ones((1, 2)), np.zeros(1), 0.0, np.zeros(1, int))\n"
     "print(sum(f.stats.cache_hits.values()))"
 )

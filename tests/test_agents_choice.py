@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import wgp_agents
+from wgp_agents.core.argmax import argmax
+from wgp_agents.gp.acquisition import optimistic, thompson, upper_bounds
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.choice import optimistic, thompson, upper_bounds
-from wgp_agents.ties import argmax
 from wgp_gym.kernels import Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -12,8 +12,8 @@ from conftest import GAUSSIAN_PROCESSES, forced, specimen, takers
 from numpy.typing import NDArray
 
 import wgp_agents
+from wgp_agents.gp.acquisition import optimistic
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.choice import optimistic
 from wgp_agents.gp.width import deng_width, step_delta
 from wgp_gym.kernels import Empirical, Kernel, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem

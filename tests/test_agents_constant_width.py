@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wgp_agents.algorithms.kernelized.tv_gp_ucb import TVGPUCB
 from wgp_agents.gp.constant_width import ConstantWidth
-from wgp_agents.tv_gp_ucb import TVGPUCB
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 

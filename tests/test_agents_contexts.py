@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
 from wgp_agents.base import Agent
+from wgp_agents.core.observation import observation_of
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.observation import observation_of
 from wgp_agents.registry import AGENTS, agent_class
 from wgp_gym.kernels import CentredLinear, Kernel, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem

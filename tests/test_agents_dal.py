@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.augmented import covering_set
-from wgp_agents.adaptive.dal_gp_ucb import DALGPUCB
-from wgp_agents.igp_ucb import IGPUCB
+from wgp_agents.algorithms.adaptive.augmented import covering_set
+from wgp_agents.algorithms.adaptive.dal_gp_ucb import DALGPUCB
+from wgp_agents.algorithms.kernelized.igp_ucb import IGPUCB
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -19,10 +19,10 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 import wgp_agents
+from wgp_agents.algorithms.learned.sb3 import SB3Agent
+from wgp_agents.algorithms.learned.sb3.embedding import PlayEmbedding
+from wgp_agents.algorithms.learned.sb3.policy import draw_actions, inverse
 from wgp_agents.benchmark.rollout import rollout
-from wgp_agents.sb3 import SB3Agent
-from wgp_agents.sb3.embedding import PlayEmbedding
-from wgp_agents.sb3.policy import draw_actions, inverse
 from wgp_gym.wrappers import HistoryObservation
 
 TASK = "WGPBandit-Abrupt-v0"

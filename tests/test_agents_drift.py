@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
-from wgp_agents.gp.decisions import Arms, Box
-from wgp_agents.gp.drift import EPS_GRID, DriftMemory
-from wgp_agents.gp.drift_kernels import best_filter
+from wgp_agents.gp.action_sets import Arms, Box
+from wgp_agents.gp.surrogates.drift import EPS_GRID, DriftMemory
+from wgp_agents.kernels.drift import best_filter
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
 
 Floats = NDArray[np.float64]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.et_gp_ucb import ETGPUCB
-from wgp_agents.observation import observation_of
+from wgp_agents.algorithms.adaptive.et_gp_ucb import ETGPUCB
+from wgp_agents.core.observation import observation_of
 from wgp_gym.kernels import CentredLinear, Kernel, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -14,8 +14,8 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from wgp_agents.linear.d_glm_ucb import DGLMUCB
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.algorithms.linear.d_glm_ucb import DGLMUCB
+from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import CentredLinear
 from wgp_gym.problem import BanditProblem
 

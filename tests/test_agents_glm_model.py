@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from wgp_agents.linear import glm
+from wgp_agents.kernels import glm
 
 Array = NDArray[np.float64]
 RIDGE = 0.01

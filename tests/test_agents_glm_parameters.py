@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_agents_glm import POINTS, TASK, history, played, slope_of
 
-from wgp_agents.linear.d_glm_ucb import DGLMUCB
+from wgp_agents.algorithms.linear.d_glm_ucb import DGLMUCB
 from wgp_gym.kernels import Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.gp import blas, compiled
-from wgp_agents.gp.arrays import DiscountArrays, RankOneArrays
-from wgp_agents.gp.basis import Basis
+from wgp_agents.kernels import blas
+from wgp_agents.kernels import gram as compiled
+from wgp_agents.kernels.arrays import DiscountArrays, RankOneArrays
+from wgp_agents.kernels.basis import Basis
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

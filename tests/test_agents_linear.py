@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 import wgp_agents
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.variates import normal_variates
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.variates import normal_variates
 from wgp_gym.kernels import CentredLinear, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

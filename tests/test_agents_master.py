@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import wgp_agents
-from wgp_agents.adaptive.master import MASTER
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.algorithms.adaptive.master import MASTER
+from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import Array, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -19,10 +19,10 @@ from small_model import SMALL, TASK, Touch, entries, forged, renote, rewrite, sm
 
 import wgp_agents
 from wgp_agents import cli
+from wgp_agents.algorithms.learned.sb3.model import ALGORITHMS, SHIPPED, algorithm, shipped_model
 from wgp_agents.benchmark.declaration import declare, from_flags
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.sb3 import comparison, training
-from wgp_agents.sb3.model import ALGORITHMS, SHIPPED, algorithm, shipped_model
+from wgp_agents.training import comparison, training
 
 WEIGHTS = "policy.pth"
 LARGE = 2**22  # bytes, more than a small model may have

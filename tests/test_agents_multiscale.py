@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import wgp_agents
-from wgp_agents.adaptive.master import MASTER
-from wgp_agents.adaptive.multiscale import Blocks, interleaved_level, regret_rate
+from wgp_agents.algorithms.adaptive.master import MASTER
+from wgp_agents.algorithms.adaptive.multiscale import Blocks, interleaved_level, regret_rate
 from wgp_gym.kernels import Array, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents import NeuralGreedy
+from wgp_agents.algorithms.learned.network import Network
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.network import Network
 from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.opkb import OPKB
-from wgp_agents.adaptive.opkb_blocks import CONSTANTS, OPKBConstants
-from wgp_agents.adaptive.replays import Replays
-from wgp_agents.gp.basis import make_basis
+from wgp_agents.algorithms.adaptive.opkb import OPKB
+from wgp_agents.algorithms.adaptive.opkb_blocks import CONSTANTS, OPKBConstants
+from wgp_agents.algorithms.adaptive.replays import Replays
+from wgp_agents.kernels.basis import make_basis
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import CentredLinear, Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem

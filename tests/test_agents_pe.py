@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.pe_gp_ucb import PEGPUCB
-from wgp_agents.gp.drift import EPS_GRID
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.algorithms.adaptive.pe_gp_ucb import PEGPUCB
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.surrogates.drift import EPS_GRID
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from wgp_agents.adaptive.elimination import batch_posteriors, plan_batches
-from wgp_agents.adaptive.r_perp import RPERP
-from wgp_agents.gp.basis import make_basis
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.algorithms.adaptive.r_perp import RPERP
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.kernels.basis import make_basis
+from wgp_agents.kernels.elimination import batch_posteriors, plan_batches
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem

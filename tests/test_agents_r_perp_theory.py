@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgp_agents.adaptive.r_perp import RPERP
+from wgp_agents.algorithms.adaptive.r_perp import RPERP
 from wgp_gym.kernels import Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

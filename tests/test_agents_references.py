@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
+from wgp_agents.algorithms.references.oracle_discount import OracleDiscount, of_learners
+from wgp_agents.algorithms.references.oracle_restart import RestartWhen
+from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.memory import RestartMemory
-from wgp_agents.oracle_discount import OracleDiscount, of_learners
-from wgp_agents.oracle_restart import RestartWhen
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.gp.surrogates.weighted import RestartMemory
 from wgp_agents.registry import AGENTS
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem

@@ -10,7 +10,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from wgp_agents.gp.regression import WeightedGPRegressor
+from wgp_agents.theory.regression import WeightedGPRegressor
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Array, Linear, Matern, SquaredExponential
 

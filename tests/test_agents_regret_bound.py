@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from wgp_agents.gp.regret import (
+from wgp_agents.theory.regret import (
     RegretBound,
     deviation_error_bound,
     deviation_sum_bound,

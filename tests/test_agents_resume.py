@@ -14,10 +14,10 @@ import torch
 from small_model import SMALL, TASK, Touch, small_settings
 
 from wgp_agents import cli
+from wgp_agents.algorithms.learned.sb3.model import ALGORITHMS, load_model
 from wgp_agents.benchmark.output import locked
-from wgp_agents.sb3 import training
-from wgp_agents.sb3.earlier import state_file
-from wgp_agents.sb3.model import ALGORITHMS, load_model
+from wgp_agents.training import training
+from wgp_agents.training.earlier import state_file
 
 STEPS, EVERY = 300, 100
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -12,10 +12,10 @@ from conftest import LEARNERS, takers
 
 import wgp_agents
 from wgp_agents import WGPUCB
+from wgp_agents.benchmark.river import KeepRegret, RiverPolicy
 from wgp_agents.benchmark.rollout import Rollout, make_vector, rollout
+from wgp_agents.core.units import RewardUnits
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.river import KeepRegret, RiverPolicy
-from wgp_agents.units import RewardUnits
 from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
 

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents import cli
+from wgp_agents.algorithms.learned.sb3 import SB3Agent
+from wgp_agents.algorithms.learned.sb3.vec_env import NativeVecEnv
 from wgp_agents.benchmark.layout import seeds_of
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.sb3 import SB3Agent
-from wgp_agents.sb3.comparison import FIRST_SEED, experiment
-from wgp_agents.sb3.training import (
+from wgp_agents.training.comparison import FIRST_SEED, experiment
+from wgp_agents.training.training import (
     FIRST_TRAINING,
     HELD_OUT,
     Linear,
@@ -35,7 +36,6 @@ from wgp_agents.sb3.training import (
     settings,
     training_seed,
 )
-from wgp_agents.sb3.vec_env import NativeVecEnv
 from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 
 TASK = "WGPBandit-Abrupt-v0"
@@ -54,7 +54,7 @@ SMALL: dict[str, dict[str, Any]] = {  # settings for tasks of 20 steps
 TRAINING = """
 import json, sys
 from pathlib import Path
-from wgp_agents.sb3.training import train
+from wgp_agents.training.training import train
 if __name__ == "__main__":
     for algo, environment, steps, path, kwargs, overrides in json.loads(sys.argv[1]):
         train(algo, environment, steps, 1, Path(path), kwargs, overrides)

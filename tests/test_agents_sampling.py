@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from scipy.stats import kstest
 
 import wgp_agents
-from wgp_agents import variates
-from wgp_agents.gp import state
+from wgp_agents.core import variates
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.variates import normal_variates
+from wgp_agents.gp.acquisition import sampled_scores
+from wgp_agents.gp.action_sets import Arms
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.choice import sampled_scores
-from wgp_agents.gp.decisions import Arms
-from wgp_agents.gp.memory import DiscountMemory, Memory, RestartMemory, WindowMemory
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.variates import normal_variates
+from wgp_agents.gp.surrogates import state
+from wgp_agents.gp.surrogates.weighted import DiscountMemory, Memory, RestartMemory, WindowMemory
 from wgp_gym.kernels import Kernel, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from wgp_agents.gp import spectrum as spectrum_module
-from wgp_agents.gp.decay import Decay, ExponentialDecay, PolynomialDecay
 from wgp_agents.gp.gain import gain_bound, information_gain
 from wgp_agents.gp.spectrum import mercer_spectrum
+from wgp_agents.theory.decay import Decay, ExponentialDecay, PolynomialDecay
 from wgp_gym.kernels import Array, Empirical, Linear, Matern, SquaredExponential
 
 GRID = np.linspace(0.0, 1.0, 100)[:, None]

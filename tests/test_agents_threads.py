@@ -16,7 +16,7 @@ from conftest import field, specimen
 
 import wgp_agents
 from wgp_agents.base import Agent, Mask
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.core.randomness import UniformStreams
 
 THREADS, CALLS = 6, 60
 

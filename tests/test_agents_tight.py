@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import wgp_agents
-from wgp_agents.gp import state
 from wgp_agents.gp.agent import GPAgent
+from wgp_agents.gp.surrogates import state
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

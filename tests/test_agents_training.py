@@ -14,11 +14,11 @@ import torch
 from conftest import TWO_ARMS
 from test_agents_rl import TASK, vector
 
-from wgp_agents.baselines import Random
+from wgp_agents.algorithms.learned.sb3.model import load_model, shipped_model
+from wgp_agents.algorithms.learned.sb3.vec_env import NativeVecEnv
+from wgp_agents.algorithms.references.baselines import Random
 from wgp_agents.benchmark.rollout import rollout
-from wgp_agents.sb3 import training
-from wgp_agents.sb3.model import load_model, shipped_model
-from wgp_agents.sb3.vec_env import NativeVecEnv
+from wgp_agents.training import training
 
 
 class Stub:

@@ -13,10 +13,10 @@ import pytest
 from conftest import trace
 from numpy.typing import NDArray
 
+from wgp_agents.algorithms.kernelized.gp_ucb import GPUCB
+from wgp_agents.algorithms.kernelized.tv_gp_ucb import TVGPUCB
+from wgp_agents.algorithms.kernelized.tv_r_gp_ucb import TVRGPUCB
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp_ucb import GPUCB
-from wgp_agents.tv_gp_ucb import TVGPUCB
-from wgp_agents.tv_r_gp_ucb import TVRGPUCB
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 

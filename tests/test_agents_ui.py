@@ -14,9 +14,9 @@ import pytest
 from conftest import trace
 from numpy.typing import NDArray
 
-from wgp_agents.adaptive.ui_gp_ucb import UIGPUCB
-from wgp_agents.gp_ucb import GPUCB
-from wgp_agents.observation import observation_of
+from wgp_agents.algorithms.adaptive.ui_gp_ucb import UIGPUCB
+from wgp_agents.algorithms.kernelized.gp_ucb import GPUCB
+from wgp_agents.core.observation import observation_of
 from wgp_gym.kernels import CentredLinear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

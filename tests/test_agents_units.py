@@ -14,7 +14,7 @@ from conftest import shortened, tasks_of
 import wgp_agents
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.units import RewardUnits
+from wgp_agents.core.units import RewardUnits
 from wgp_gym.kernels import CentredLinear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

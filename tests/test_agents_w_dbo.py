@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_agents.adaptive.spatiotemporal import LENGTHSCALES, SpatiotemporalMemory
-from wgp_agents.adaptive.w_dbo import WDBO
+from wgp_agents.algorithms.adaptive.w_dbo import WDBO
+from wgp_agents.gp.surrogates.spatiotemporal import LENGTHSCALES, SpatiotemporalMemory
 from wgp_gym.kernels import Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -11,7 +11,7 @@ import pytest
 from test_agents_w_dbo import DOMAIN, KERNEL, NOISE, PROBLEM, Floats, kept, matern
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_agents.adaptive.w_dbo import WDBO
+from wgp_agents.algorithms.adaptive.w_dbo import WDBO
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 

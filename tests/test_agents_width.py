@@ -12,8 +12,8 @@ from conftest import GAUSSIAN_PROCESSES, forced, specimen
 from numpy.typing import NDArray
 
 import wgp_agents
+from wgp_agents.gp.acquisition import thompson
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.choice import thompson
 from wgp_agents.gp.width import chowdhury_width, deng_width
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem

@@ -25,7 +25,7 @@ from stable_baselines3.common.vec_env import (
 
 import wgp_agents
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.units import RewardUnits
+from wgp_agents.core.units import RewardUnits
 from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 
 TASK, HORIZON = "WGPBandit-Abrupt-v0", 30

@@ -20,6 +20,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
 from wgp_agents import cli
+from wgp_agents.algorithms.learned.sb3.model import SHIPPED, load_model, model_file, shipped_model
 from wgp_agents.benchmark import run as running
 from wgp_agents.benchmark.figures import compare as plots
 from wgp_agents.benchmark.folder import ResultsFolder
@@ -27,9 +28,8 @@ from wgp_agents.benchmark.output import LOCK, locked
 from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.sb3 import comparison, rivals
-from wgp_agents.sb3.model import SHIPPED, load_model, model_file, shipped_model
-from wgp_agents.sb3.rivals import RIVALS, TASKS
+from wgp_agents.training import comparison, rivals
+from wgp_agents.training.rivals import RIVALS, TASKS
 from wgp_gym.wrappers import VectorHistoryObservation
 
 TASK, EPISODES = "WGPBandit-Abrupt-v0", 3
@@ -361,7 +361,9 @@ def test_without_the_extra_the_remedy_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("wgp_agents.sb3")]:
+    for name in [
+        name for name in sys.modules if name.startswith("wgp_agents.algorithms.learned.sb3")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)  # as if it were not there
     assert cli.main([*words, "--out", str(tmp_path)]) == 2

@@ -16,10 +16,10 @@ import pytest
 from PIL import Image
 
 import wgp_agents
-from wgp_agents.film.clip import Clip, record
-from wgp_agents.film.film import ffmpeg, film
-from wgp_agents.film.panels import Arms, Line, Map, Strip
-from wgp_agents.film.stage import Stage
+from wgp_agents.benchmark.film.clip import Clip, record
+from wgp_agents.benchmark.film.film import ffmpeg, film
+from wgp_agents.benchmark.film.panels import Arms, Line, Map, Strip
+from wgp_agents.benchmark.film.stage import Stage
 
 ABRUPT = "WGPBandit-Abrupt-v0"
 SHORT: dict[str, Any] = {"horizon": 60, "points_per_dim": 20}

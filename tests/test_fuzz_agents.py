@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import wgp_agents
 from wgp_agents.base import Agent
-from wgp_agents.observation import observation_of
+from wgp_agents.core.observation import observation_of
 from wgp_gym.kernels import CentredLinear, SquaredExponential
 from wgp_gym.problem import BanditProblem
 

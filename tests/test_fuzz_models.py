@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from small_model import SMALL, TASK, Touch, entries, forged, renote, rewrite, small_model
 
 import wgp_agents
+from wgp_agents.algorithms.learned.sb3.notes import NETWORK_RULES, RULES
 from wgp_agents.benchmark.rollout import make_vector
-from wgp_agents.sb3.notes import NETWORK_RULES, RULES
 
 pytestmark = pytest.mark.slow
 

@@ -11,19 +11,20 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "stable_baselines3", "matplotlib", "numba", "sklearn", "joblib", "wgp_agents")
 
-# Lower layers first: a module imports from its own layer and from those below it.
-LAYERS = [
-    "wgp_gym",
-    "wgp_agents",
-    "wgp_agents.benchmark",
-    "wgp_agents.sb3.earlier",
-    "wgp_agents.sb3.training",  # plays and writes with the harness, as verify does
-    "wgp_agents.sb3.comparison",
-    "wgp_agents.film",
-    "wgp_agents.theory.verify",
-    "wgp_agents.cli",
-    "scripts",
+# The house, lower floors first: a module imports from its own floor and from those below it.
+FLOORS = [
+    ["wgp_gym"],
+    ["wgp_agents.core", "wgp_agents.kernels"],
+    ["wgp_agents"],  # the contract, the registry and parameters
+    ["wgp_agents.gp", "wgp_agents.arms", "wgp_agents.detectors"],
+    ["wgp_agents.algorithms"],
+    ["wgp_agents.benchmark"],
+    ["wgp_agents.theory", "wgp_agents.training"],
+    ["wgp_agents.cli"],
+    ["scripts"],
 ]
+LEARNERS = 4  # the floor of the algorithms: up to it few other distributions are needed
+LAYERS = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 THIRD_PARTIES = {
     "wgp_gym": {"numpy", "scipy", "gymnasium", "matplotlib"},
     "wgp_agents": {
@@ -51,7 +52,9 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 MODULES = dict(modules())
 RL_ADAPTERS = {  # modules that may import torch when they are imported themselves
-    name for name in MODULES if name.startswith("wgp_agents.sb3")
+    name
+    for name in MODULES
+    if name.startswith(("wgp_agents.algorithms.learned.sb3", "wgp_agents.training"))
 }
 
 
@@ -87,16 +90,22 @@ def imports(name: str, *, at_import_time: bool) -> Iterator[str]:
         waiting.extend(ast.iter_child_nodes(node))
 
 
+def room(name: str) -> str | None:
+    """Return the room that a module belongs to; None for another distribution's."""
+    found = [own for own in LAYERS if f"{name}.".startswith(f"{own}.")]
+    return max(found, key=len, default=None)
+
+
 def layer(name: str) -> int | None:
-    """Return the layer that a module belongs to; None for another distribution's."""
-    found = [i for i, own in enumerate(LAYERS) if f"{name}.".startswith(f"{own}.")]
-    return max(found, default=None)
+    """Return the floor that a module belongs to; None for another distribution's."""
+    own = room(name)
+    return None if own is None else LAYERS[own]
 
 
 def test_the_tree_is_found() -> None:
-    assert {"wgp_gym", "wgp_gym.envs.dynamics", "wgp_agents.gp.memory"} <= set(MODULES)
-    assert layer("wgp_agents.benchmark.rollout") == 2
-    assert layer("wgp_agents.clinic") == layer("wgp_agents.gp.memory") == 1
+    assert {"wgp_gym", "wgp_gym.envs.dynamics", "wgp_agents.gp.surrogates.weighted"} <= set(MODULES)
+    assert layer("wgp_agents.benchmark.rollout") == 5
+    assert layer("wgp_agents.clinic") == layer("wgp_agents.base") == 2
     assert (layer("wgp_gymnastics"), layer("numpy.random")) == (None, None)
     assert "wgp_gym.kernels.Kernel" in set(imports("wgp_gym.rkhs", at_import_time=True))
 
@@ -108,7 +117,7 @@ def against_the_arrows(name: str) -> Iterator[str]:
     for target in imports(name, at_import_time=False):
         other = layer(target) if target in MODULES else None
         upwards = other is not None and other > own
-        sideways = other is not None and LAYERS[own] == "scripts" == LAYERS[other]
+        sideways = room(name) == "scripts" == room(target)
         if upwards or sideways or f"{target}.".startswith(("tests.", "conftest.")):
             yield f"{name} imports {target}"
 
@@ -119,10 +128,11 @@ def test_arrows_point_down() -> None:
 
 def foreign(name: str) -> Iterator[str]:
     """Yield the distributions that a module imports and may not, or may not yet."""
-    own = LAYERS[layer(name) or 0]
-    if own in THIRD_PARTIES:
+    own, floor = room(name), layer(name) or 0
+    if floor <= LEARNERS:
         tops = {target.split(".")[0] for target in imports(name, at_import_time=False)}
-        known = {*sys.stdlib_module_names, "wgp_gym", "wgp_agents"} | THIRD_PARTIES[own]
+        third = THIRD_PARTIES["wgp_agents" if floor else "wgp_gym"]
+        known = {*sys.stdlib_module_names, "wgp_gym", "wgp_agents"} | third
         yield from (f"{name} imports {top}" for top in tops - known)
     at_once = {target.split(".")[0] for target in imports(name, at_import_time=True)}
     if name not in RL_ADAPTERS and own != "scripts":

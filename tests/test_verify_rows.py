@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgp_agents.gp.surrogate import surrogate
+from wgp_agents.theory.surrogate import surrogate
 from wgp_agents.theory.verify.row import Row, failure_share
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features

@@ -13,26 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from wgp_agents.access import problem_reader
-from wgp_agents.feedback import (
+from wgp_agents.core.access import problem_reader
+from wgp_agents.core.feedback import (
     checked_actions,
     checked_arms,
     checked_rewards,
     checked_starts,
     clipped,
 )
-from wgp_agents.observation import checked_rows, rows_of, shown_arms
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.units import RewardBounds, Units
-from wgp_agents.wrapped import read_wrappers
+from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.units import RewardBounds, Units
+from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
 from wgp_gym.validation import reject
 
-__all__ = ["TIE", "Agent", "locked"]
+__all__ = ["Agent", "locked"]
 
-TIE = 1e-9  # values this close to the best count as equal to it
 SAME_PLACE = 1e-6  # an observation shows places in single precision
 
 Mask = NDArray[np.bool_]
@@ -77,7 +76,7 @@ class Agent(ABC):
 
     Raises:
         ValueError: If a wrapper plays other actions than those it is given, and that cannot be
-            undone: see `wgp_agents.wrapped`.
+            undone: see `wgp_agents.core.wrapped`.
     """
 
     takes_units: bool = True

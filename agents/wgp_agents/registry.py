@@ -19,7 +19,7 @@ class AgentEntry:
 
     Attributes:
         name: The name that `make` takes.
-        entry_point: Its class, as "module:Class" within `wgp_agents`.
+        entry_point: Its class, as "module:Class" within `wgp_agents.algorithms`.
         title: How it is written in figures and tables.
         summary: One line that says what it is.
         family: The family of models that it belongs to, one of `FAMILIES`.
@@ -48,43 +48,69 @@ class AgentEntry:
 GP, LINEAR, ARMS, REST = FAMILIES = ("Gaussian process", "linear", "K-armed", "other")
 
 _TABLE: tuple[AgentEntry, ...] = (
-    AgentEntry("wgp-ucb", "wgp_ucb:WGPUCB", "WGP-UCB", "weights that favour recent data", GP),
+    AgentEntry(
+        "wgp-ucb",
+        "kernelized.wgp_ucb:WGPUCB",
+        "WGP-UCB",
+        "weights that favour recent data",
+        GP,
+    ),
     AgentEntry(
         "qff-wgp-ucb",
-        "wgp_ucb:WGPUCB",
+        "kernelized.wgp_ucb:WGPUCB",
         "QFF-WGP-UCB",
         "WGP-UCB on quadrature Fourier features",
         GP,
         preset=(("features", "quadrature"),),
     ),
     AgentEntry(
-        "igp-ucb", "igp_ucb:IGPUCB", "IGP-UCB", "all data alike: the stationary learner", GP
+        "igp-ucb",
+        "kernelized.igp_ucb:IGPUCB",
+        "IGP-UCB",
+        "all data alike: the stationary learner",
+        GP,
     ),
-    AgentEntry("r-gp-ucb", "r_gp_ucb:RGPUCB", "R-GP-UCB", "forgets everything every H steps", GP),
-    AgentEntry("sw-gp-ucb", "sw_gp_ucb:SWGPUCB", "SW-GP-UCB", "looks at the last W steps", GP),
-    AgentEntry("gp-ucb", "gp_ucb:GPUCB", "GP-UCB", "all data, a Bayesian width", GP),
-    AgentEntry("gp-ts", "gp_ts:GPTS", "GP-TS", "all data, Thompson sampling", GP),
-    AgentEntry("wgp-ts", "wgp_ts:WGPTS", "WGP-TS", "weights, Thompson sampling", GP),
+    AgentEntry(
+        "r-gp-ucb",
+        "kernelized.r_gp_ucb:RGPUCB",
+        "R-GP-UCB",
+        "forgets everything every H steps",
+        GP,
+    ),
+    AgentEntry(
+        "sw-gp-ucb",
+        "kernelized.sw_gp_ucb:SWGPUCB",
+        "SW-GP-UCB",
+        "looks at the last W steps",
+        GP,
+    ),
+    AgentEntry("gp-ucb", "kernelized.gp_ucb:GPUCB", "GP-UCB", "all data, a Bayesian width", GP),
+    AgentEntry("gp-ts", "kernelized.gp_ts:GPTS", "GP-TS", "all data, Thompson sampling", GP),
+    AgentEntry("wgp-ts", "kernelized.wgp_ts:WGPTS", "WGP-TS", "weights, Thompson sampling", GP),
     AgentEntry(
         "rand-wgp-ucb",
-        "rand_wgp_ucb:RandWGPUCB",
+        "kernelized.rand_wgp_ucb:RandWGPUCB",
         "RandWGP-UCB",
         "weights, a width drawn anew at each step",
         GP,
     ),
     AgentEntry(
-        "tv-gp-ucb", "tv_gp_ucb:TVGPUCB", "TV-GP-UCB", "models the drift as a random walk", GP
+        "tv-gp-ucb",
+        "kernelized.tv_gp_ucb:TVGPUCB",
+        "TV-GP-UCB",
+        "models the drift as a random walk",
+        GP,
     ),
     AgentEntry(
         "tv-r-gp-ucb",
-        "tv_r_gp_ucb:TVRGPUCB",
+        "kernelized.tv_r_gp_ucb:TVRGPUCB",
         "TV-R-GP-UCB",
         "GP-UCB restarted as the drift's rate asks",
         GP,
     ),
     AgentEntry(
         "adaptive-wgp-ucb",
-        "adaptive.wgp_ucb:AdaptiveWGPUCB",
+        "adaptive.adaptive_wgp_ucb:AdaptiveWGPUCB",
         "Adaptive WGP-UCB",
         "nothing to set: learns drift, noise and unit",
         GP,
@@ -111,7 +137,11 @@ _TABLE: tuple[AgentEntry, ...] = (
         GP,
     ),
     AgentEntry(
-        "ui-gp-ucb", "adaptive.ui_gp_ucb:UIGPUCB", "UI-GP-UCB", "injects variance at each step", GP
+        "ui-gp-ucb",
+        "adaptive.ui_gp_ucb:UIGPUCB",
+        "UI-GP-UCB",
+        "injects variance at each step",
+        GP,
     ),
     AgentEntry(
         "master",
@@ -135,9 +165,19 @@ _TABLE: tuple[AgentEntry, ...] = (
         GP,
     ),
     AgentEntry(
-        "opkb", "adaptive.opkb:OPKB", "OPKB", "optimal designs, and replays to detect a change", GP
+        "opkb",
+        "adaptive.opkb:OPKB",
+        "OPKB",
+        "optimal designs, and replays to detect a change",
+        GP,
     ),
-    AgentEntry("w-dbo", "adaptive.w_dbo:WDBO", "W-DBO", "models time, and drops what is stale", GP),
+    AgentEntry(
+        "w-dbo",
+        "adaptive.w_dbo:WDBO",
+        "W-DBO",
+        "models time, and drops what is stale",
+        GP,
+    ),
     AgentEntry("lin-ucb", "linear.lin_ucb:LinUCB", "LinUCB", "all data alike", LINEAR),
     AgentEntry(
         "d-lin-ucb",
@@ -146,7 +186,13 @@ _TABLE: tuple[AgentEntry, ...] = (
         "weights that favour recent data",
         LINEAR,
     ),
-    AgentEntry("sw-lin-ucb", "linear.sw_lin_ucb:SWLinUCB", "SW-LinUCB", "the last w steps", LINEAR),
+    AgentEntry(
+        "sw-lin-ucb",
+        "linear.sw_lin_ucb:SWLinUCB",
+        "SW-LinUCB",
+        "the last w steps",
+        LINEAR,
+    ),
     AgentEntry(
         "restart-lin-ucb",
         "linear.restart_lin_ucb:RestartLinUCB",
@@ -162,7 +208,11 @@ _TABLE: tuple[AgentEntry, ...] = (
         LINEAR,
     ),
     AgentEntry(
-        "d-lin-ts", "linear.d_lin_ts:DLinTS", "D-LinTS", "weights, Thompson sampling", LINEAR
+        "d-lin-ts",
+        "linear.d_lin_ts:DLinTS",
+        "D-LinTS",
+        "weights, Thompson sampling",
+        LINEAR,
     ),
     AgentEntry(
         "d-glm-ucb",
@@ -184,13 +234,27 @@ _TABLE: tuple[AgentEntry, ...] = (
     AgentEntry("d-ts", "arms.d_ts:DTS", "D-TS", "Thompson sampling on plays that fade", ARMS),
     AgentEntry("exp3", "arms.exp3:Exp3", "Exp3", "exponential weights, for any rewards", ARMS),
     AgentEntry(
-        "exp3-s", "arms.exp3_s:Exp3S", "Exp3.S", "exponential weights that are shared out", ARMS
+        "exp3-s",
+        "arms.exp3_s:Exp3S",
+        "Exp3.S",
+        "exponential weights that are shared out",
+        ARMS,
     ),
     AgentEntry("rexp3", "arms.rexp3:Rexp3", "Rexp3", "Exp3 restarted in batches", ARMS),
     AgentEntry(
-        "cusum-ucb", "arms.cusum_ucb:CUSUMUCB", "CUSUM-UCB", "UCB restarted by a CUSUM test", ARMS
+        "cusum-ucb",
+        "arms.cusum_ucb:CUSUMUCB",
+        "CUSUM-UCB",
+        "UCB restarted by a CUSUM test",
+        ARMS,
     ),
-    AgentEntry("m-ucb", "arms.m_ucb:MUCB", "M-UCB", "UCB restarted by a test of two windows", ARMS),
+    AgentEntry(
+        "m-ucb",
+        "arms.m_ucb:MUCB",
+        "M-UCB",
+        "UCB restarted by a test of two windows",
+        ARMS,
+    ),
     AgentEntry(
         "glr-ucb",
         "arms.glr_ucb:GLRUCB",
@@ -201,7 +265,7 @@ _TABLE: tuple[AgentEntry, ...] = (
     *(
         AgentEntry(
             name,
-            "sb3:SB3Agent",
+            "learned.sb3:SB3Agent",
             title,
             "a trained policy",
             REST,
@@ -220,15 +284,21 @@ _TABLE: tuple[AgentEntry, ...] = (
     ),
     AgentEntry(
         "neural-greedy",
-        "neural_greedy:NeuralGreedy",
+        "learned.neural_greedy:NeuralGreedy",
         "neural greedy",
         "a network that starts untrained and learns within the episode",
         REST,
     ),
-    AgentEntry("random", "baselines:Random", "random", "plays uniformly at random", REST),
+    AgentEntry(
+        "random",
+        "references.baselines:Random",
+        "random",
+        "plays uniformly at random",
+        REST,
+    ),
     AgentEntry(
         "oracle",
-        "baselines:Oracle",
+        "references.baselines:Oracle",
         "oracle",
         "plays the true optimum: a reference",
         REST,
@@ -236,7 +306,7 @@ _TABLE: tuple[AgentEntry, ...] = (
     ),
     AgentEntry(
         "oracle-restart",
-        "oracle_restart:OracleRestart",
+        "references.oracle_restart:OracleRestart",
         "oracle restart",
         "IGP-UCB told when f changes: a reference",
         GP,
@@ -244,7 +314,7 @@ _TABLE: tuple[AgentEntry, ...] = (
     ),
     AgentEntry(
         "oracle-discount",
-        "oracle_discount:OracleDiscount",
+        "references.oracle_discount:OracleDiscount",
         "oracle discount",
         "WGP-UCB with the best eta in hindsight: a reference",
         GP,
@@ -269,7 +339,9 @@ def agent_class(name: str) -> type[Agent]:
     entry = AGENTS[check_choice("name", name, "wgp_agents.make", AGENTS)]
     module, _, attribute = entry.entry_point.partition(":")
     try:
-        found: type[Agent] = getattr(importlib.import_module(f"wgp_agents.{module}"), attribute)
+        found: type[Agent] = getattr(
+            importlib.import_module(f"wgp_agents.algorithms.{module}"), attribute
+        )
     except ModuleNotFoundError as error:
         if not entry.extra:
             raise

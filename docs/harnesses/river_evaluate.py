@@ -8,7 +8,7 @@ import numpy as np
 from river import bandit, stats
 
 import wgp_gym  # noqa: F401  registers the environments
-from wgp_agents.river import KeepRegret, RiverPolicy
+from wgp_agents.benchmark.river import KeepRegret, RiverPolicy
 
 EPISODES = 4
 

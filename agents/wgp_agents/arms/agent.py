@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask
+from wgp_agents.core.argmax import argmax
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.units import RewardBounds
 from wgp_agents.parameters import checked_ends, per_learner, reward_ends
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.ties import argmax
-from wgp_agents.units import RewardBounds
 from wgp_gym.kernels import Array
 
 __all__ = ["ArmsAgent", "IndexAgent"]

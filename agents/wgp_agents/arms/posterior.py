@@ -12,8 +12,8 @@ import numpy as np
 
 from wgp_agents.arms.memory import ArmMemory
 from wgp_agents.base import Mask
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.variates import beta_variates, normal_variates
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.variates import beta_variates, normal_variates
 from wgp_gym.kernels import Array
 from wgp_gym.validation import check_choice
 

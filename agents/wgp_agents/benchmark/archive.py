@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wgp_agents.benchmark.files import Damaged
 from wgp_agents.benchmark.layout import Arrays, Layout
 from wgp_agents.benchmark.manifest import LONGEST, told
-from wgp_agents.zips import plainly_packed
+from wgp_agents.core.zips import plainly_packed
 from wgp_gym.validation import cut
 
 __all__ = ["pack", "room_for", "unpack"]

@@ -60,8 +60,8 @@ def train(options: argparse.Namespace) -> int:
     from gymnasium.error import Error as UnknownEnvironment
 
     try:
-        from wgp_agents.sb3 import training
-        from wgp_agents.sb3.model import model_file
+        from wgp_agents.algorithms.learned.sb3.model import model_file
+        from wgp_agents.training import training
 
         path = options.out / model_file(options.algo, options.env, options.seed)
         work = options.algo, options.env, options.steps, options.seed, path, options.env_kwargs
@@ -83,7 +83,7 @@ def compare(options: argparse.Namespace) -> int:
 
     out, page = options.out, options.out / "compare.png"
     try:
-        from wgp_agents.sb3 import comparison
+        from wgp_agents.training import comparison
 
         work = options.models, options.episodes, options.root_seed, options.jobs
         with comparison.claimed(out, options.models):

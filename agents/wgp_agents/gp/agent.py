@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent, Mask, locked
-from wgp_agents.gp.choice import Choice, optimistic
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.units import RewardBounds, bounds_by_norm
+from wgp_agents.gp.acquisition import Choice, optimistic
+from wgp_agents.gp.action_sets import Decisions
 from wgp_agents.gp.contexts import Contexts, decision_set
-from wgp_agents.gp.decisions import Decisions
-from wgp_agents.gp.memory import Memory
 from wgp_agents.gp.planned_gain import GAINS, PlannedGains, check_gains, computed_gain
 from wgp_agents.gp.posterior import Interval, Posterior, posterior_of
 from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.supervisor import Supervisor
+from wgp_agents.gp.surrogates.weighted import Memory
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import CONFIDENCE, WidthForm, deng_width, step_delta
 from wgp_agents.parameters import noise_model, norm_bounds, not_drawn, per_learner
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.units import RewardBounds, bounds_by_norm
 from wgp_gym.arrays import kept
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp import compiled
-from wgp_agents.gp.arrays import DiscountArrays, DriftArrays
-from wgp_agents.gp.choice import upper_bounds
-from wgp_agents.gp.decisions import Arms, Box, Decisions, Predicted
-from wgp_agents.gp.drift_kernels import context_drift
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.ties import argmax
+from wgp_agents.core.argmax import argmax
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.acquisition import upper_bounds
+from wgp_agents.gp.action_sets import Arms, Box, Decisions, Predicted
+from wgp_agents.kernels import gram as compiled
+from wgp_agents.kernels.arrays import DiscountArrays, DriftArrays
+from wgp_agents.kernels.drift import context_drift
 from wgp_gym.features import FeatureMap, Features
 from wgp_gym.kernels import Array, FeatureKernel, Kernel
 from wgp_gym.problem import BanditProblem
 
 if TYPE_CHECKING:
-    from wgp_agents.gp.memory import Memory
+    from wgp_agents.gp.surrogates.weighted import Memory
 
 __all__ = ["Contexts", "decision_set"]
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from wgp_agents.base import Agent, Mask, locked
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.units import RewardBounds, bounds_by_norm
+from wgp_agents.gp.action_sets import Arms
 from wgp_agents.gp.contexts import Contexts
-from wgp_agents.gp.decisions import Arms
 from wgp_agents.gp.posterior import Posterior, posterior_of
 from wgp_agents.gp.source import feature_source
 from wgp_agents.parameters import noise_model
-from wgp_agents.randomness import UniformStreams
-from wgp_agents.units import RewardBounds, bounds_by_norm
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem

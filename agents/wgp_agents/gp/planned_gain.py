@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.basis import Basis
 from wgp_agents.gp.gain import gain_bound, greedy_gains
 from wgp_agents.gp.spectrum import mercer_spectrum
-from wgp_agents.gp.state import Mask
+from wgp_agents.gp.surrogates.state import Mask
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.weights import weight_sums
+from wgp_agents.kernels.basis import Basis
 from wgp_gym.features import FeatureMap
 from wgp_gym.kernels import Array, Kernel
 from wgp_gym.problem import BanditProblem

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wgp_agents.ties import not_finite
+from wgp_agents.core.argmax import not_finite
 from wgp_gym.kernels import Array
 
 __all__ = ["Interval", "Posterior", "posterior_of"]

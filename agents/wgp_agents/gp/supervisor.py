@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Mask
-from wgp_agents.gp.decisions import Decisions
-from wgp_agents.gp.memory import Memory
-from wgp_agents.randomness import UniformStreams
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.action_sets import Decisions
+from wgp_agents.gp.surrogates.weighted import Memory
 from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 

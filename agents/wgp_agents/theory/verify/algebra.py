@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgp_agents.gp.regression import WeightedGPRegressor
 from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.gp.width import chowdhury_width, deng_width
+from wgp_agents.theory.regression import WeightedGPRegressor
 from wgp_agents.theory.verify.row import Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.surrogate import surrogate
 from wgp_agents.gp.width import CONFIDENCE, deng_width, step_delta
+from wgp_agents.theory.surrogate import surrogate
 from wgp_agents.theory.verify.play import Moment, batches
 from wgp_agents.theory.verify.row import Curve, Findings, Row, failure_share
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.regret import deviation_error_bound, deviation_sum_bound
 from wgp_agents.gp.tuning import gain_order
+from wgp_agents.theory.regret import deviation_error_bound, deviation_sum_bound
 from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 from scipy.linalg import hadamard
 
-from wgp_agents.gp.decay import Decay, ExponentialDecay, PolynomialDecay
 from wgp_agents.gp.gain import GainBound, gain_bound, greedy_gains, information_gain
 from wgp_agents.gp.spectrum import Spectrum, mercer_spectrum
 from wgp_agents.gp.weights import double_weights, single_weights, total_weight
+from wgp_agents.theory.decay import Decay, ExponentialDecay, PolynomialDecay
 from wgp_agents.theory.verify.row import Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import eval_hermite, roots_hermite
 
-from wgp_agents.gp.regression import WeightedGPRegressor
-from wgp_agents.gp.regret import deviation_error_bound
 from wgp_agents.gp.tuning import gain_order
 from wgp_agents.registry import make
+from wgp_agents.theory.regression import WeightedGPRegressor
+from wgp_agents.theory.regret import deviation_error_bound
 from wgp_agents.theory.verify.play import moments
 from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid

@@ -9,11 +9,11 @@ import numpy as np
 
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.gp.gain import gain_bound
-from wgp_agents.gp.regret import regret_bound
 from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.gp.tuning import forgetting_rate, gain_order
 from wgp_agents.gp.weights import total_weight
 from wgp_agents.registry import make
+from wgp_agents.theory.regret import regret_bound
 from wgp_agents.theory.verify.play import BATCH, moments
 from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.features import exact_features

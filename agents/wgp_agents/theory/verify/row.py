@@ -17,7 +17,7 @@ PASS, FAIL, MEASURED = "pass", "FAIL", "measured"
 DOCUMENTED = "the paper's statement fails, as documented"
 UNDOCUMENTED = "FAIL: documented as false, but it holds here"
 FORMS = {"paper": "as printed", "mended": "mended"}
-"""How the two sets of constants of `wgp_agents.gp.regret` are called in a claim."""
+"""How the two sets of constants of `wgp_agents.theory.regret` are called in a claim."""
 
 ROUNDING = 1e-9  # relative: an equality may come out this much too large
 

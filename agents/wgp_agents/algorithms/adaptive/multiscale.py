@@ -1,0 +1,217 @@
+"""Many instances of a learner at once, each on its own scale of time: the parts of MASTER.
+
+Notation, for one learner in a block of 2^n steps that began at step t_n:
+
+| symbol | code | meaning |
+|---|---|---|
+| n | `order` | the order of the block |
+| t - t_n | `step` | steps of the block that are over |
+| m | column | the order of an instance, which lives for 2^m steps; 0 <= m <= n |
+| rho(t) | `rate / sqrt(t)` | what an instance that plays alone loses per step, over t steps |
+| rho-hat(t) | `level / sqrt(t)` | the same where instances take turns |
+| g~_t | `optimistic` | the optimistic value of the instance that plays at t |
+| U_t | `least` | the least g~ of the block so far |
+
+References:
+    [WL21] Wei, Luo. Non-stationary Reinforcement Learning without Prior Knowledge: An Optimal
+        Black-box Approach. COLT 2021.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.gp.surrogates.state import Mask, Predictor
+from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.width import deng_width
+from wgp_gym.kernels import Array
+
+__all__ = ["Blocks", "Playing", "StationarityTests", "interleaved_level", "regret_rate"]
+
+LONGEST = 2**62  # steps of a block that an int64 can count
+EXCESS, GAP = 9.0, 3.0  # how many rho-hat Test 1 and Test 2 of [WL21] allow
+
+
+def regret_rate(
+    norm_bound: Array, noise_scale: Array, regularization: Array, delta: Array, gain: Array
+) -> Array:
+    """Return c of rho(t) = c t^{-1/2}, in units of reward, for IGP-UCB on a function that stays.
+
+    Where its confidence bounds hold, and with probability 1 - delta for the noise,
+        sum over s <= t of (f~_s - R_s) <= 2 beta sum of sigma_{s-1}(x_s) + R (2 t log(1 / d))^{1/2}
+                                        <= c t^{1/2},
+        c = 2 beta (2 gamma / log(1 + 1 / lambda))^{1/2} + R (2 log(1 / d))^{1/2},
+    d being delta and beta that of gain gamma: by Cauchy-Schwarz and sigma^2 <=
+    log(1 + sigma^2 / lambda) / log(1 + 1 / lambda) for sigma <= 1, as in
+    `wgp_agents.theory.regret`.
+
+    Args:
+        norm_bound: B.
+        noise_scale: R.
+        regularization: lambda.
+        delta: The probability with which each of the two may fail.
+        gain: gamma, the information gain of T plays.
+    """
+    width = deng_width(norm_bound, noise_scale, regularization, delta, gain)
+    deviations = np.sqrt(2 * gain / np.log1p(1 / regularization))
+    rate: Array = 2 * width * deviations + noise_scale * np.sqrt(-2 * np.log(delta))
+    return rate
+
+
+def interleaved_level(rate: Array, delta: Array, horizon: int) -> Array:
+    """Return the factor of t^{-1/2} in rho-hat(t) = 6 (log2 T + 1) log(T / delta) rho(t).
+
+    It is that of Lemma 3 of [WL21].
+    """
+    level: Array = 6 * (np.log2(horizon) + 1) * (np.log(horizon) - np.log(delta)) * rate
+    return level
+
+
+class Blocks:
+    """The blocks of B learners and the instances in them: Procedure 1 and Algorithm 2 of [WL21].
+
+    An instance of order m begins at multiples of 2^m from the block's first step, with
+    probability rho(2^n) / rho(2^m) = 2^{-(n - m) / 2}; that of order n always does. Those drawn
+    at the block's start in the paper are drawn when their time comes.
+
+    Args:
+        batch: B.
+        horizon: T; no block is longer.
+
+    Attributes:
+        lengths: 2^m, `(K,)`.
+        order: n, `(B,)`.
+        step: Steps of the block that are over, `(B,)`.
+        alive: Whether there is an instance of order m at this step, `(B, K)`.
+    """
+
+    def __init__(self, batch: int, horizon: int) -> None:
+        self._orders = np.arange(min(horizon, LONGEST).bit_length())
+        self.lengths = 2**self._orders
+        self._chances = 2.0 ** (-0.5 * self._orders)
+        self.order, self.step = np.zeros((2, batch), np.int64)
+        self.alive = np.zeros((batch, len(self.lengths)), bool)
+
+    def restart(self, mask: Mask) -> None:
+        """Let the learners in `mask` begin with a block of order 0."""
+        self.order[mask] = self.step[mask] = 0
+
+    def schedule(self, mask: Mask, draws: Array) -> Mask:
+        """Draw which instances begin at this step.
+
+        Args:
+            mask: Whose step it is, `(B,)`.
+            draws: Uniform numbers from [0, 1), one for each order, `(B, K)`.
+
+        Returns:
+            Which of them are new, `(B, K)`.
+        """
+        due = mask[:, None] & (self.step[:, None] % self.lengths == 0)
+        above = self.order[:, None] - self._orders
+        new: Mask = due & (above >= 0) & (draws < self._chances[np.maximum(above, 0)])
+        new |= due & (above == 0)
+        self.alive[due] = new[due]
+        return new
+
+    def playing(self) -> NDArray[np.intp]:
+        """Return the order of the shortest instance, which plays and learns, `(B,)`."""
+        shortest: NDArray[np.intp] = self.alive.argmax(axis=1)
+        return shortest
+
+    def ending(self) -> Mask:
+        """Return whose last step this is, `(B, K)`."""
+        ends: Mask = self.alive & ((self.step[:, None] + 1) % self.lengths == 0)
+        return ends
+
+    def advance(self, mask: Mask) -> None:
+        """Go on by a step; a block that is over gives way to one twice as long, if T allows."""
+        self.step += mask
+        over = self.step == self.lengths[self.order]
+        self.order[over] = np.minimum(self.order[over] + 1, self._orders[-1])
+        self.step[over] = 0
+
+
+class StationarityTests:
+    """Test 1 and Test 2 of MASTER, Algorithm 3 of [WL21], for B learners.
+
+    Test 1 fails where an instance ends in which rewards were too good to be true, whoever played:
+    their mean is at least U_t + 9 rho-hat(2^m). Test 2 fails where the block's rewards fall short
+    of what was hoped for: the mean of g~ - R is at least 3 rho-hat(t - t_n + 1).
+
+    Args:
+        blocks: The blocks.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._paid = np.zeros(blocks.alive.shape)  # since the instance of each order began
+        self._least, self._gap = np.zeros((2, len(blocks.step)))
+
+    def begin(self, mask: Mask, new: Mask) -> None:
+        """Begin with what has just been scheduled: see `Blocks.schedule`."""
+        first = mask & (self._blocks.step == 0)
+        self._least[first], self._gap[first] = np.inf, 0.0
+        self._paid[new] = 0.0
+
+    def take(
+        self, optimistic: Array, rewards: Array, active: Mask, level: Array
+    ) -> tuple[Mask, Mask]:
+        """Take in a step, before the blocks go on, and test.
+
+        Args:
+            optimistic: g~_t, `(B,)`.
+            rewards: R_t, `(B,)`.
+            active: Whose step it is, `(B,)`.
+            level: The factor of t^{-1/2} in rho-hat, `(B,)`.
+
+        Returns:
+            Whom Test 1 and whom Test 2 tells to restart, `(B,)` each.
+        """
+        self._least[active] = np.minimum(self._least, optimistic)[active]
+        self._gap[active] += (optimistic - rewards)[active]
+        self._paid[active] += rewards[active, None]
+        lengths, steps = self._blocks.lengths, self._blocks.step + 1.0
+        bars = self._least[:, None] + EXCESS * level[:, None] / np.sqrt(lengths)
+        first = (self._blocks.ending() & (self._paid / lengths >= bars)).any(axis=1)
+        second = self._gap / steps >= GAP * level / np.sqrt(steps)
+        return active & first, active & second
+
+
+class Playing:
+    """What one instance of each learner knows, as far as a choice asks for it.
+
+    Args:
+        instances: The memories of all learners, by order.
+        order: Which of them, `(B,)`.
+
+    Attributes:
+        mean: Posterior means, `(B, n)`.
+        spread: Posterior variances, `(B, n)`.
+        gain: Information gains, `(B,)`.
+    """
+
+    def __init__(self, instances: list[RestartMemory], order: NDArray[np.intp]) -> None:
+        self._order = order
+        self._parts = [(instances[m], order == m) for m in set(order.tolist())]
+        self._instances = instances
+        shape = instances[0].mean.shape
+        self.mean, self.spread = np.empty((2, *shape))
+        self.gain = np.empty(shape[0])
+        for memory, mine in self._parts:
+            self.mean[mine] = memory.mean[mine]
+            self.spread[mine] = memory.spread[mine]
+            self.gain[mine] = memory.gain[mine]
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        instance = self._instances[int(self._order[i])]
+        return instance.predictor(i)
+
+    def update(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:
+        """Take in one observation of every learner in `active`. Mean and spread stay."""
+        for memory, mine in self._parts:
+            if (active & mine).any():
+                memory.update(plays, rewards, active & mine)

@@ -1,0 +1,1 @@
+"""Gaussian-process agents that are told how fast to forget."""

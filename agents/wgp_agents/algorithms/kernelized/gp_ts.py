@@ -1,0 +1,37 @@
+"""GP-TS: plays the best arm of a function drawn from the posterior."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from wgp_agents.core.access import problem_reader
+from wgp_agents.gp.acquisition import thompson
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.width import thompson_width
+
+__all__ = ["GPTS"]
+
+
+class GPTS(GPAgent):
+    """Gaussian-process Thompson sampling, Algorithm 2 of Chowdhury and Gopalan 2017.
+
+    Plays argmax f with f drawn from GP(mu_{t-1}, v_t^2 k_{t-1}), where v_t = B + R sqrt(2 (gain +
+    1 + log(2 / delta))) is what `beta` returns, and lambda = 1 + 2 / T.
+    Deviation: the realised gain in the place of the largest, and the whole domain in the place
+    of their discretisations of a box.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        **common: See `GPAgent`; `regularization` is 1 + 2 / T unless given.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    def __init__(self, env: Any, **common: Unpack[GPParameters]) -> None:
+        if common.get("regularization") is None:
+            common["regularization"] = 1 + 2 / problem_reader(env)().horizon
+        super().__init__(
+            env, memory=RestartMemory, choice=thompson, width_form=thompson_width, **common
+        )

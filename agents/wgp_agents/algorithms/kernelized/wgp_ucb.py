@@ -1,0 +1,94 @@
+"""WGP-UCB: weights that favour recent data."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, Unpack
+
+import numpy as np
+
+from wgp_agents.core.access import problem_reader
+from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.tuning import Forgetting
+from wgp_gym.kernels import Array
+from wgp_gym.validation import as_floats, check_choice, reject
+
+__all__ = ["WGPUCB"]
+
+WIDTHS = ("standard", "tight")
+
+
+class WGPUCB(GPAgent):
+    """Weighted Gaussian Process UCB, [Deng22] Algorithm 1.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        discount: eta in (0, 1] of the weights w_t = eta^{-t}. Default: 1 - eta =
+            gamma^{-1/4} (B_T / T)^{1/2}, Corollary 5.
+        weights: The weights themselves in place of a discount: w_1 <= w_2 <= ... positive, one
+            for each of T steps, `(T,)`, or a function of the step t = 1, 2, ...
+        width: "standard": the bound uses sigma~, Eq. (4); "tight": sigma-acute of Theorem 2,
+            never larger for increasing weights, with the same guarantee. The paper sets it
+            aside as impractical.
+        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
+        information_gain: gamma_T of the default: see `Forgetting`.
+        **common: See `GPAgent`.
+
+    Raises:
+        ValueError: If a parameter is out of its range, or two of them exclude each other.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        discount: Any = None,
+        weights: Any = None,
+        width: str = "standard",
+        variation_budget: Any = "unknown",
+        information_gain: Any = "order",
+        **common: Unpack[GPParameters],
+    ) -> None:
+        owner = type(self).__name__
+        tight = check_choice("width", width, owner, WIDTHS) == "tight"
+        ratios = None
+        if weights is not None:
+            if discount is not None:
+                reject("discount", owner, "None where weights are given", discount)
+            if common.get("gain") == "greedy":
+                reject("gain", owner, "'realised' or 'bound' where weights are given", "greedy")
+            ratios = step_discounts(weights, problem_reader(env)().horizon, owner)
+            discount = 1.0
+        forgetting = Forgetting("discount", discount, variation_budget, information_gain)
+        memory = partial(DiscountMemory, ratios=ratios, tight=tight)
+        super().__init__(env, memory=memory, forgetting=forgetting, **common)
+
+
+def step_discounts(weights: Any, horizon: int, owner: str) -> Array:
+    """Return w_{t-1} / w_t for t = 1 ... T, `(T,)`; the first, of no effect, is 1.
+
+    Args:
+        weights: `(T,)`, or a function of t.
+        horizon: T.
+        owner: Whose weights they are, for errors.
+
+    Raises:
+        ValueError: If there is not one weight for each step, positive, finite, not decreasing.
+    """
+    rule = f"positive, finite and not decreasing, one for each of {horizon} steps"
+    if callable(weights):
+        try:
+            weights = [weights(t) for t in range(1, horizon + 1)]
+        except OverflowError as error:
+            reject("weights", owner, f"{rule} (for eta^-t there is 'discount')", str(error))
+    w = as_floats("weights", weights, owner, rule)
+    if w.shape != (horizon,):
+        reject("weights", owner, rule, f"an array {w.shape}")
+    previous = np.append(0.0, w[:-1])
+    wrong = np.flatnonzero(~((w > 0) & (w < math.inf) & (w >= previous)))
+    if wrong.size:
+        reject("weights", owner, rule, f"{w[wrong[0]]} at step {wrong[0] + 1}")
+    ratios: Array = np.append(1.0, w[:-1] / w[1:])
+    return ratios

@@ -1,0 +1,1 @@
+"""Agents that learn by networks: trained before, or within the episode."""

@@ -1,0 +1,35 @@
+"""LinUCB: the stationary linear learner."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from wgp_agents.algorithms.linear.defaults import LinearParameters, linear_parameters
+from wgp_agents.gp.agent import GPAgent
+from wgp_agents.gp.surrogates.weighted import RestartMemory
+
+__all__ = ["LinUCB"]
+
+
+class LinUCB(GPAgent):
+    """OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011): all data, equally weighted.
+
+    Plays argmax x^T theta + beta |x|_{V^{-1}}, V = lambda I + sum of x x^T, theta = V^{-1} sum of
+    y x, beta = R sqrt(2 log(det(V)^{1/2} / (delta lambda^{d/2}))) + sqrt(lambda) S, Theorem 2: the
+    `realised` gain is half the log-determinant.
+
+    Args:
+        env: The environment to play, or the `BanditProblem` alone.
+        **common: See `LinearParameters`; `gain` is "realised" unless given.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        **common: Unpack[LinearParameters],
+    ) -> None:
+        parameters = linear_parameters("LinUCB", common, gain="realised")
+        super().__init__(env, memory=RestartMemory, **parameters)

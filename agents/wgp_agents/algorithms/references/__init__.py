@@ -1,0 +1,1 @@
+"""References: random play, and what reads the truth."""

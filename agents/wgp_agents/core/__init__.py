@@ -1,0 +1,1 @@
+"""What every family of agents stands on."""

@@ -1,0 +1,72 @@
+"""The largest of B rows of numbers, ties broken at random: the last step of nearly every agent."""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wgp_agents.kernels.jit import compiled
+from wgp_gym.kernels import Array
+
+__all__ = ["TIE", "argmax", "not_finite"]
+
+TIE = 1e-9  # values this close to the best count as equal to it
+
+
+def argmax(index: Array, uniform: Array) -> NDArray[np.int64]:
+    """Return where the largest number of every learner is, `(B,)`; a uniform draw breaks ties.
+
+    Args:
+        index: `(B, n)`; infinity for what must be chosen, minus infinity for what must not.
+        uniform: One draw from [0, 1) for each learner, `(B,)`.
+
+    Raises:
+        ValueError: If one is not a number.
+    """
+    chosen = np.zeros(len(index), np.int64)
+    if not fill_argmax(index, uniform, TIE, chosen):
+        not_finite()
+    return chosen
+
+
+def not_finite() -> NoReturn:
+    """Raise the error of a posterior that is not finite: it is never played.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(
+        "The agent's posterior is not finite, so there is no best action. A larger "
+        "'regularization', or smaller rewards, 'noise_scale' and 'norm_bound', may help."
+    )
+
+
+@compiled
+def is_tied(value: float, least: float) -> bool:
+    """Return whether an index is one of the largest, which all are where none may be chosen."""
+    return value >= least or least == -math.inf
+
+
+@compiled
+def fill_argmax(index: Array, uniform: Array, tie: float, chosen: NDArray[np.int64]) -> bool:
+    """Fill in where the largest index of every learner is; return whether all are numbers."""
+    numbers = True
+    for i in range(len(index)):
+        best, count = -math.inf, 0
+        for value in index[i]:
+            numbers &= value == value
+            if value > best:
+                best = value
+        for value in index[i]:
+            count += is_tied(value, best - tie)
+        rank = min(int(uniform[i] * count), count - 1)
+        for k in range(index.shape[1]):
+            if is_tied(index[i, k], best - tie):
+                if rank == 0:
+                    chosen[i] = k
+                    break
+                rank -= 1
+    return numbers

@@ -1,0 +1,1 @@
+"""The surrogates: what B learners believe of the function."""

@@ -1,0 +1,89 @@
+"""The same posterior for many features, where LAPACK's blocked routines beat a plain loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from threadpoolctl import ThreadpoolController
+
+from wgp_agents.kernels.arrays import DiscountArrays
+from wgp_agents.kernels.basis import Basis
+from wgp_gym.kernels import Array
+
+__all__ = ["deviation_of", "posterior_of", "posteriors", "single_thread"]
+
+# One thread: several lose more than they win on matrices of this size, and far more on a busy
+# machine. A controller is made once, since it looks through all loaded libraries.
+THREADS = ThreadpoolController()
+ARM_BLOCK = 1_024  # bounds the working memory to ARM_BLOCK * m numbers
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Keep BLAS to one thread, and quiet where rewards near the largest number overflow."""
+    with THREADS.limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+        yield
+
+
+def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
+    """Compute what `wgp_agents.kernels.gram.posteriors` computes, learner by learner."""
+    with single_thread():
+        for i in np.flatnonzero(active).tolist():
+            m, ridge = int(basis.rank[i]), float(basis.ridge[i])
+            R2 = factor(state.double_gram[i], m, ridge)
+            state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(ridge)
+            predict = posterior_of(i, basis, state)
+            for start in range(0, basis.phi.shape[1], ARM_BLOCK):
+                block = slice(start, start + ARM_BLOCK)
+                mean, variance, tight = predict(basis.phi[:m, block])
+                state.mean[i, block] = mean
+                state.variance[i, block] = variance + basis.residual[i, block]
+                if state.tight.size:
+                    state.tight[i, block] = tight + basis.residual[i, block]
+
+
+def factor(A: Array, m: int, ridge: float) -> Array:
+    """Return the upper Cholesky factor of A + ridge I, leading `(m, m)` only."""
+    V = A[:m, :m].copy()
+    V.flat[:: m + 1] += ridge
+    R: Array = cholesky(V, overwrite_a=True, check_finite=False)
+    return R
+
+
+def posterior_of(
+    i: int, basis: Basis, state: DiscountArrays
+) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """Return learner i's posterior as a function of features `(m, q)`.
+
+    It returns means, variances and, where the state keeps them, those of [Deng22] Theorem 2,
+    `(q,)` each, without what the features leave out. BLAS takes as many threads as it is given.
+    """
+    m, ridge = int(basis.rank[i]), float(basis.ridge[i])
+    R = factor(state.gram[i], m, ridge)
+    b = state.target[i, :m] + state.lost[i, :m]
+    z = solve_triangular(R, b, trans="T", check_finite=False)
+    turned = np.zeros((m, 0))
+    if state.tight.size:  # of `wgp_agents.kernels.gram.tight_factor`: R^{-T} R2^T
+        R2 = factor(state.double_gram[i], m, ridge)
+        turned = solve_triangular(R, R2.T, trans="T", check_finite=False)
+
+    def _predict(phi: Array) -> tuple[Array, Array, Array]:
+        Y = solve_triangular(R, phi, trans="T", check_finite=False)
+        squares = [ridge * np.einsum("ij,ij->j", A, A) for A in (Y, turned.T @ Y)]
+        return z @ Y, squares[0], squares[1]
+
+    return _predict
+
+
+def deviation_of(i: int, normals: Array, basis: Basis, state: DiscountArrays) -> Array:
+    """Return what `wgp_agents.kernels.gram.deviations` draws for learner i, `(m,)`."""
+    m, ridge = int(basis.rank[i]), float(basis.ridge[i])
+    R, R2 = factor(state.gram[i], m, ridge), factor(state.double_gram[i], m, ridge)
+    z = solve_triangular(R, R2.T @ normals[:m], trans="T", check_finite=False)
+    drawn = np.zeros(len(normals))
+    drawn[:m] = np.sqrt(ridge) * solve_triangular(R, z, check_finite=False)
+    return drawn

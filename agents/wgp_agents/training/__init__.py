@@ -1,0 +1,1 @@
+"""Training policies of stable-baselines3, and their match with the other agents."""

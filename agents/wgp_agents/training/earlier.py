@@ -1,0 +1,121 @@
+"""What an earlier call of `wgp-gym train` has left under a model's name."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from wgp_agents.algorithms.learned.sb3.model import PACKAGES
+from wgp_agents.algorithms.learned.sb3.notes import brief, notes_of
+from wgp_agents.benchmark.files import other_versions
+from wgp_agents.benchmark.output import changes, refuse_to_mix, warn_of_versions
+from wgp_agents.training.resume import read_state
+
+__all__ = ["finished", "interrupted", "settings_of", "state_file"]
+
+SETTINGS = (  # entries of the notes that a training follows from
+    "algo",
+    "environment",
+    "kwargs",
+    "seed",
+    "settings",
+    "files",
+    "dim",
+    "horizon",
+    "arms",
+    "noise_scale",
+)
+
+
+def state_file(path: Path) -> Path:
+    """Return where the state of a training stands until it is done: beside the model."""
+    return path.with_suffix(".training")
+
+
+def settings_of(notes: dict[str, Any]) -> dict[str, Any]:
+    """Return what a training follows from, as its notes say it, in plain JSON values."""
+    release: Any = notes.get("versions")
+    told = {key: notes.get(key) for key in SETTINGS}
+    told["wgp-gym"] = release.get("wgp-gym") if isinstance(release, dict) else None
+    plain: dict[str, Any] = json.loads(json.dumps(told))
+    return plain
+
+
+def interrupted(path: Path, notes: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the state of a training that was interrupted, None where there is none.
+
+    Args:
+        path: The model's file.
+        notes: What is to be trained now.
+
+    Raises:
+        ValueError: If a model or a state was trained with other settings.
+    """
+    state = state_there(file := state_file(path))
+    if state is not None:
+        was = json.loads(state["settings"])
+    elif path.exists() or notes_of(path).exists():
+        was = settings_of(noted(path))
+    else:
+        return None
+    if found := changes(was, settings_of(notes)):
+        refuse_to_mix(path, "training", found)
+    if state is not None:
+        steps = state["curve"][-1]["steps"] if state["curve"] else 0
+        tqdm.write(f"{file}: the training goes on after {steps:,} steps.", file=sys.stderr)
+        warn_of_versions(file, other_versions(state["versions"], PACKAGES))
+    return state
+
+
+def state_there(file: Path) -> dict[str, Any] | None:
+    """Return the state in a file, None where there is none that can be read."""
+    if not file.exists():
+        return None
+    try:
+        state = read_state(file)
+        state["seconds"] = float(state["seconds"])
+        state["curve"] = [point_of(row) for row in state["curve"]]
+        tables = json.loads(state["settings"]), state["versions"]
+        if not all(isinstance(one, dict) for one in tables):
+            raise TypeError("it has no tables of settings and versions")
+    except Exception as error:  # there is no end to what damaged bytes can raise
+        text = f"{file} cannot be read ({brief(error)}): the training begins anew."
+        tqdm.write(text, file=sys.stderr)
+        return None
+    return state
+
+
+def noted(path: Path) -> dict[str, Any]:
+    """Return the notes beside a model, or none where they cannot be read."""
+    try:
+        found = json.loads(notes_of(path).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        found = {}
+    return found if isinstance(found, dict) else {}
+
+
+def finished(path: Path, steps: int) -> list[dict[str, float]]:
+    """Return the learning curve of a model that was trained to its end, else nothing.
+
+    Args:
+        path: The model's file.
+        steps: Those that it was to be trained.
+    """
+    try:
+        with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+            rows = [point_of(row) for row in csv.DictReader(file)]
+        done = rows[-1]["steps"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
+    return rows if done >= steps and path.exists() and noted(path).get("steps") == done else []
+
+
+def point_of(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return a point of a learning curve; its steps are a whole number."""
+    return {key: int(row[key]) if key == "steps" else float(row[key]) for key in row}

@@ -1,0 +1,120 @@
+"""Who is compared: trained policies, learners and the two ends of the scale; and their models."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wgp_agents.algorithms.learned.sb3.model import model_file, shipped_model
+from wgp_agents.algorithms.learned.sb3.notes import brief, read_notes, refuse
+from wgp_gym.validation import reject
+
+__all__ = ["RANDOM", "REFERENCES", "RIVALS", "TASKS", "Rival", "model_of", "models"]
+
+LEARNING = ("steps", "regret", "share_of_random")  # the columns of a learning curve
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One line of the comparison.
+
+    Attributes:
+        agent: The agent's name.
+        note: What tells it from the same agent's other lines.
+        parameters: What it is made with.
+        trained: Whether it plays a model that was trained before, on other episodes.
+    """
+
+    agent: str
+    note: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
+    trained: bool = False
+
+    @property
+    def name(self) -> str:
+        """The agent's name, and the note if there is one: "agent/note"."""
+        return f"{self.agent}/{self.note}" if self.note else self.agent
+
+
+TASKS = ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0")
+REFERENCES = {
+    "known": Rival("wgp-ucb", "known B_T", {"variation_budget": "known"}),
+    "unknown": Rival("wgp-ucb", "unknown B_T"),
+}
+RANDOM = Rival("random")
+RIVALS = (
+    RANDOM,
+    *(Rival(name, "trained", trained=True) for name in ("dqn", "a2c", "recurrent-ppo", "ppo")),
+    Rival("neural-greedy", "untrained"),
+    *REFERENCES.values(),
+    Rival("oracle"),
+)
+
+
+def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
+    """Return the file of a trained rival: in a folder, or the one that the package brings.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if folder is None:
+        return shipped_model(rival.agent, task)
+    path = folder / model_file(rival.agent, task, 0)
+    if not path.is_file():
+        reject("models", "compare", f"a folder with {path.name} in it", str(folder))
+    return path
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the files of one model say of it.
+
+    Attributes:
+        task: Its task.
+        rival: The rival that plays it.
+        file: The model's file.
+        notes: Its notes.
+        learning: The rows of its learning curve.
+    """
+
+    task: str
+    rival: Rival
+    file: Path
+    notes: dict[str, Any]
+    learning: list[dict[str, str]]
+
+
+def models(folder: Path | None) -> Iterator[Trained]:
+    """Yield every model.
+
+    Raises:
+        ValueError: If one of its files is missing or damaged.
+    """
+    for task in TASKS:
+        for rival in RIVALS:
+            if rival.trained:
+                file = model_of(task, rival, folder)
+                yield Trained(task, rival, file, read_notes(rival.agent, file), learning_of(file))
+
+
+def learning_of(file: Path) -> list[dict[str, str]]:
+    """Return the rows of a model's learning curve, which stands beside its file.
+
+    Raises:
+        ValueError: If there is none, or it does not consist of finite numbers.
+    """
+    path = file.with_suffix(".csv")
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        good = all(np.isfinite([float(row[key]) for key in LEARNING]).all() for row in rows)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        refuse(f"a file with its learning curve (.csv) beside it ({brief(error)})", path)
+    if not rows or not good:
+        refuse(f"a file whose learning curve has finite numbers as {', '.join(LEARNING)}", path)
+    return [{key: row[key] for key in LEARNING} for row in rows]

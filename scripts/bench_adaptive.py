@@ -45,7 +45,7 @@ from wgp_agents.benchmark.statistics import (
     mean_interval,
     paired_comparisons,
 )
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 ABRUPT = "WGPBandit-Abrupt-v0"
 ADAPTIVE = "Adaptive WGP-UCB"

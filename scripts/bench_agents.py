@@ -28,7 +28,7 @@ import wgp_gym  # noqa: F401 (registers the environments)
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.benchmark.statistics.estimates import mean_interval
 from wgp_agents.registry import AGENTS, ARMS, GP, LINEAR
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 LEARNERS = 100
 HORIZON = 500

@@ -5,7 +5,7 @@ Usage: python scripts/bench_harness.py [--seeds N] [--many N] [--json FILE]
 1. Overhead: Figure 1 with N seeds in one process; the time of the whole over that of making
    environments and agents and rolling them out, measured in the same run.
 2. Workers: four agents on the abrupt task with N seeds, on one process and on two, in turn.
-3. Memory: the same with MANY seeds on two processes, and its report.
+3. Surrogate: the same with MANY seeds on two processes, and its report.
 4. Report: 50 agents x 10 tasks x 100 runs, T = 500, of made-up numbers: the time to build the page.
 """
 

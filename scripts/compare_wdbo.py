@@ -85,7 +85,7 @@ def play_ours(values: Floats, noise: Floats, domain: Floats, seed: int) -> Playe
     for t, row in enumerate(values):
         arms[t] = agent.act()
         agent.observe(int(arms[t]), row[arms[t]] + noise[t])
-        held += float(agent.memory.held[0]) / len(values)
+        held += float(agent.surrogate.held[0]) / len(values)
     return arms, held
 
 

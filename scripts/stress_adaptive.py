@@ -21,8 +21,9 @@ from threadpoolctl import threadpool_limits
 
 from wgp_agents import make
 from wgp_agents.base import Agent
-from wgp_gym.kernels import Array, Empirical, SquaredExponential
+from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 NOISE, SEED, STEPS, ODD_STEP = 0.1, 5, 350, 150
 LINE = np.linspace(0.0, 1.0, 20)

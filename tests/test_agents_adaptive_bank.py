@@ -74,8 +74,8 @@ class DenseModel:
         """Return degrees of freedom, location and scale of the reward's density."""
         b, a = self.faded()
         mean, variance = self.posterior()
-        spread = float(variance[arm] + self.left[arm] + self.noise)
-        return 2 * a, float(mean[arm]), math.sqrt(b / a * spread)
+        bound_variance = float(variance[arm] + self.left[arm] + self.noise)
+        return 2 * a, float(mean[arm]), math.sqrt(b / a * bound_variance)
 
     def cut(self, arm: int, reward: float) -> float:
         """Return the reward, from the model's zero, at most `RATES.most` stds from the mean."""

@@ -9,11 +9,11 @@ import pytest
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import Arms, Box, Decisions
-from wgp_agents.gp.surrogates.ageing import AgeingMemory
+from wgp_agents.gp.action_sets import ActionSet, Arms, Box
+from wgp_agents.gp.surrogates.ageing import AgeingSurrogate
 from wgp_agents.gp.surrogates.ageing_sum import ageing_sum, gauss_rule
-from wgp_agents.gp.surrogates.walk import WalkMemory
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.surrogates.walk import WalkSurrogate
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_gym.kernels import Kernel, Matern, SquaredExponential
 
 Floats = NDArray[np.float64]
@@ -59,12 +59,12 @@ def test_the_gauss_rule_of_many_points_is_that_of_legendre() -> None:
     assert weights == pytest.approx(weight, abs=1e-13)
 
 
-def make(model: str, decisions: Decisions, injection: Any) -> Memory:
-    batch = len(decisions.basis.ridge)
+def make(model: str, action_set: ActionSet, injection: Any) -> Surrogate:
+    batch = len(action_set.basis.regularization)
     added = np.broadcast_to(injection, batch).astype(float)
-    memory: Memory = WalkMemory(decisions, injection=added)
+    memory: Surrogate = WalkSurrogate(action_set, injection=added)
     if model == "noise":
-        memory = AgeingMemory(decisions, injection=added, horizon=HORIZON)
+        memory = AgeingSurrogate(action_set, injection=added, horizon=HORIZON)
     memory.restart(np.ones(batch, bool), np.zeros(batch))
     return memory
 
@@ -73,7 +73,7 @@ def arms_of(kernel: Kernel, domain: Floats, ridge: Any, batch: int = 1) -> Arms:
     return Arms(kernel, domain, np.broadcast_to(ridge, batch).astype(float))
 
 
-def feed(memory: Memory, plays: NDArray[Any], rewards: Floats) -> None:
+def feed(memory: Surrogate, plays: NDArray[Any], rewards: Floats) -> None:
     """Give every learner the same plays."""
     batch = len(memory.gain)
     for play, reward in zip(plays, rewards, strict=True):
@@ -130,15 +130,15 @@ def test_the_posterior_is_that_of_t_by_t_matrices(
         assert memory.mean[0] == pytest.approx(mean, abs=3e-7)
         assert memory.variance[0] == pytest.approx(variance, abs=1e-8 * size)
         assert memory.gain[0] == pytest.approx(gain, rel=1e-7)
-    assert (memory.spread is memory.variance, memory.held[0]) == (True, 150)
+    assert (memory.bound_variance is memory.variance, memory.held[0]) == (True, 150)
 
 
 @every_model
 def test_many_features_and_two_dimensions(model: str) -> None:
     kernel = Matern(0.3, 2.5)
-    decisions = arms_of(kernel, SQUARE, 0.1)
-    assert decisions.basis.rank[0] > 64
-    memory = make(model, decisions, 0.03)
+    action_set = arms_of(kernel, SQUARE, 0.1)
+    assert action_set.basis.rank[0] > 64
+    memory = make(model, action_set, 0.03)
     plays, rewards = some(len(SQUARE), 80)
     feed(memory, plays, rewards)
     gram = kernel(SQUARE, SQUARE)
@@ -238,10 +238,10 @@ def test_errors_do_not_build_up(model: str) -> None:
     memory = make(model, arms_of(KERNEL, DOMAIN, 1e-3), 1e-3)
     arms = np.random.default_rng(1).choice([3, 4, 40], size=3_000)
     feed(memory, arms, np.sin(arms.astype(float)))
-    decisions, size = arms_of(KERNEL, DOMAIN, 1e-3), 4.0 if model == "walk" else 1.0
-    rank = decisions.basis.rank[0]
-    mean, variance, _ = memory.predictor(0)(decisions.basis.phi[:rank])
+    action_set, size = arms_of(KERNEL, DOMAIN, 1e-3), 4.0 if model == "walk" else 1.0
+    rank = action_set.basis.rank[0]
+    mean, variance, _ = memory.predictor(0)(action_set.basis.phi[:rank])
     assert memory.mean[0] == pytest.approx(mean, abs=1e-10)
-    left = size * decisions.basis.residual[0]
+    left = size * action_set.basis.residual[0]
     assert memory.variance[0] == pytest.approx(variance + left, abs=1e-11)
     assert memory.variance[0, 40] > 0

@@ -13,7 +13,7 @@ from scipy.special import rel_entr
 from wgp_agents.algorithms.arms.cusum_ucb import CUSUMUCB
 from wgp_agents.algorithms.arms.glr_ucb import GLRUCB
 from wgp_agents.algorithms.arms.m_ucb import MUCB
-from wgp_agents.arms.forced import NOBODY, in_turn
+from wgp_agents.arms.forced import NOBODY, forced_exploration
 from wgp_agents.arms.kl_index import kl_upper
 from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import Empirical, SquaredExponential
@@ -53,7 +53,7 @@ def test_the_number_of_alarms_raises_the_share_of_forced_plays() -> None:
         agent.reset(0)
         agent.alarms[:] = 3  # the fourth episode: twice the rate
         for step in range(45):
-            agent.watched.memory.steps[:] = step
+            agent.watched.statistics.steps[:] = step
             forced = np.isinf(agent.index(UniformStreams([0]))[0])
             turn = (step + 1) % period
             wanted = np.arange(1, K + 1) == turn if 1 <= turn <= K else np.ones(K, bool)
@@ -186,11 +186,11 @@ def test_what_lies_beyond_0_and_1_is_cut_off_where_kl_is_taken() -> None:
         agent.reset(0)
         for reward in (7.0, 6.5):  # too close for an alarm
             agent.observe(2, reward)
-        assert agent.watched.memory.sums[0, 2] == total
+        assert agent.watched.statistics.sums[0, 2] == total
 
 
 def test_all_arms_have_their_turn_and_the_indices_theirs() -> None:
     for rate, waits in ((1.0, 1), (0.9, 1), (0.5, 4), (0.3, 9)):  # floor(4 / 0.3) = 13
         period = [*range(K), *[NOBODY] * waits]
         steps = np.arange(1, 2 * len(period) + 1)
-        assert in_turn(steps, np.full(len(steps), rate), K).tolist() == 2 * period
+        assert forced_exploration(steps, np.full(len(steps), rate), K).tolist() == 2 * period

@@ -14,10 +14,11 @@ from wgp_agents.algorithms.arms.exp3 import Exp3
 from wgp_agents.algorithms.arms.exp3_s import Exp3S
 from wgp_agents.algorithms.arms.rexp3 import Rexp3
 from wgp_agents.algorithms.arms.sw_ucb import SWUCB
-from wgp_agents.arms.choice import drawn
+from wgp_agents.arms.choice import sample_categorical
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.kernels import Array, Empirical
+from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 AGENTS: list[Any] = [Exp3, Exp3S, Rexp3]
 
@@ -173,10 +174,10 @@ def test_a_single_arm_is_played(made: Any) -> None:
 
 def test_arms_are_drawn_with_their_probabilities() -> None:
     chances = np.array([[0.0, 0.25, 0.0, 0.5, 0.25, 0.0]] * 400)
-    chosen = drawn(chances, np.arange(400) / 400)
+    chosen = sample_categorical(chances, np.arange(400) / 400)
     np.testing.assert_array_equal(np.bincount(chosen, minlength=6), [0, 100, 0, 200, 100, 0])
     short = np.array([[0.1] * 9 + [0.1 - 1e-16]])  # rounding: the sum is below 1
-    assert drawn(short, np.array([1 - 2.0**-53]))[0] == 9
+    assert sample_categorical(short, np.array([1 - 2.0**-53]))[0] == 9
 
 
 def test_exp3_keeps_its_published_bound() -> None:

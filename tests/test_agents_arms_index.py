@@ -22,9 +22,10 @@ from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.base import Agent
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.variates import beta_variates
-from wgp_gym.kernels import Array, Empirical, SquaredExponential
+from wgp_agents.core.sampling import beta_variates
+from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 Plays = list[tuple[int, float]]
 AGENTS: list[tuple[Any, dict[str, Any]]] = [
@@ -194,7 +195,7 @@ def test_a_learner_does_not_depend_on_the_others(made: Any, parameters: dict[str
     for batch in (1, 2, 3):
         some = made(problem(7, np.full(batch, 0.5)), **parameters)
         np.testing.assert_array_equal(run(some, 10, 150), together[:, :batch])
-        np.testing.assert_array_equal(some.memory.mean(), many.memory.mean()[:batch])
+        np.testing.assert_array_equal(some.statistics.mean(), many.statistics.mean()[:batch])
     single = made(problem(7, 0.5), **parameters)
     np.testing.assert_array_equal(run(single, 42, 150), together[:, 32])
     assert len(np.unique(together, axis=1).T) > 90  # the streams differ

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wgp_agents.arms.memory import AllPlays, ArmMemory, DiscountedPlays
 from wgp_agents.arms.posterior import ArmPosterior
 from wgp_agents.arms.sliding import WindowPlays
+from wgp_agents.arms.statistics import AllPlays, ArmStatistics, DiscountedPlays
 from wgp_agents.arms.tuning import discount_of, window_of
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.variates import beta_variates, normal_variates
-from wgp_gym.kernels import Array
+from wgp_agents.core.sampling import beta_variates, normal_variates
+from wgp_gym.types import Array
 
 ARMS = 4
 WINDOWS = np.array([1.0, 7.0, 40.0, 1000.0, math.inf])
 DISCOUNTS = np.array([0.0, 0.5, 0.9, 0.999, 1.0])
 BATCH = len(WINDOWS)
-MEMORIES: dict[str, ArmMemory] = {
+MEMORIES: dict[str, ArmStatistics] = {
     "all": AllPlays(BATCH, ARMS),
     "discounted": DiscountedPlays(BATCH, ARMS, DISCOUNTS),
     "window": WindowPlays(BATCH, ARMS, WINDOWS),

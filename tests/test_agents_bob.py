@@ -92,7 +92,7 @@ def test_it_is_wgp_ucb_in_blocks_under_exp3(given: Any, top: float) -> None:
         master.learn(drawn[-1], 1 / 2 + sum(rewards) / width)
     assert len(set(drawn)) == 3
     agent.act()
-    found = agent.supervisor.weights.probabilities()[0]  # type: ignore[union-attr]
+    found = agent.restart_rule.weights.probabilities()[0]  # type: ignore[union-attr]
     np.testing.assert_allclose(found, master.probabilities(), rtol=1e-12)
 
 

@@ -180,7 +180,7 @@ def test_prior_variance_is_the_kernels(kernel: Kernel, dim: int) -> None:
     mean, std = agent.posterior()
     np.testing.assert_array_equal(mean, 0.0)
     np.testing.assert_allclose(std**2, kernel.diagonal(problem.domain), rtol=1e-12)
-    assert agent.decisions.basis.phi.shape[0] <= 200
+    assert agent.action_set.basis.phi.shape[0] <= 200
     if dim == 6 and isinstance(kernel, SquaredExponential):
         assert agent.feature_error() > 0.9
 

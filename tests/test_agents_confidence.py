@@ -120,8 +120,8 @@ def test_the_width_follows(name: str, confidence: str) -> None:
         arm = agent.act()
         if agent.choice is optimistic:
             assert bound[arm] >= bound.max() - 1.1e-9
-        spread = (bound - centre) / agent.beta()
-        np.testing.assert_allclose(centre + width * spread, bound, rtol=1e-12, atol=1e-12)
+        bound_variance = (bound - centre) / agent.beta()
+        np.testing.assert_allclose(centre + width * bound_variance, bound, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(agent.beta(), [width], rtol=1e-12)
         agent.observe(arm, float(rng.standard_normal()))
 
@@ -320,5 +320,5 @@ def test_planned_gains_do_not_look_at_the_other_learners(continuous: bool) -> No
                 "wgp-ucb", problem(1.0), regularization=ridge, **parameters
             )
             alone.reset(i)
-            np.testing.assert_array_equal(together.memory.ratios[i], alone.memory.ratios[0])
-            np.testing.assert_array_equal(together.planned.gains[i], alone.planned.gains[0])
+            np.testing.assert_array_equal(together.surrogate.ratios[i], alone.surrogate.ratios[0])
+            np.testing.assert_array_equal(together.gain_bounds.gains[i], alone.gain_bounds.gains[0])

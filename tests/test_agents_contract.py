@@ -42,7 +42,7 @@ def even(name: str) -> BanditProblem:
 
 def begins_in_turn(name: str) -> bool:
     """Tell whether an agent's first plays are forced, arm by arm."""
-    return forced(name) or hasattr(sys.modules[agent_class(name).__module__], "in_turn")
+    return forced(name) or hasattr(sys.modules[agent_class(name).__module__], "forced_exploration")
 
 
 BY_CHANCE = [name for name in LEARNERS if not begins_in_turn(name)]  # at first

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from wgp_agents.gp.action_sets import Arms, Box
-from wgp_agents.gp.surrogates.drift import EPS_GRID, DriftMemory
+from wgp_agents.gp.surrogates.drift import EPS_GRID, DriftSurrogate
 from wgp_agents.kernels.drift import best_filter
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
 
@@ -22,13 +22,13 @@ KERNEL = SquaredExponential(0.2)
 FIT = np.nan
 
 
-def make(eps: Any, ridge: Any, kernel: Kernel = KERNEL, batch: int = 1) -> DriftMemory:
-    memory = DriftMemory(Arms(kernel, DOMAIN, np.broadcast_to(ridge, batch).astype(float)))
+def make(eps: Any, ridge: Any, kernel: Kernel = KERNEL, batch: int = 1) -> DriftSurrogate:
+    memory = DriftSurrogate(Arms(kernel, DOMAIN, np.broadcast_to(ridge, batch).astype(float)))
     memory.restart(np.ones(batch, bool), np.broadcast_to(eps, batch).astype(float))
     return memory
 
 
-def feed(memory: DriftMemory, arms: Ints, rewards: Floats) -> None:
+def feed(memory: DriftSurrogate, arms: Ints, rewards: Floats) -> None:
     """Give every learner the same plays."""
     everyone = np.ones(len(memory.gain), bool)
     for arm, reward in zip(arms, rewards, strict=True):
@@ -82,7 +82,7 @@ def test_the_posterior_is_that_of_the_covariance_in_space_time(eps: float, ridge
         assert memory.mean[0] == pytest.approx(mean, abs=1e-8)
         assert memory.variance[0] == pytest.approx(variance, abs=1e-8)
         assert memory.gain[0] == pytest.approx(gain, rel=1e-8, abs=1e-8)
-    assert (memory.spread is memory.variance, memory.held[0]) == (True, 150)
+    assert (memory.bound_variance is memory.variance, memory.held[0]) == (True, 150)
 
 
 @pytest.mark.parametrize("kernel", [Matern(0.3, 0.5), Matern(0.3, 2.5), Linear()])
@@ -125,7 +125,7 @@ def test_what_a_box_leaves_out_is_noise() -> None:
     rng = np.random.default_rng(0)
     ridge, eps, points = 0.01, 0.1, rng.random((20, 3))
     box = Box(Matern(0.2, 0.5), points, np.array([ridge]))
-    memory = DriftMemory(box)
+    memory = DriftSurrogate(box)
     memory.restart(np.ones(1, bool), np.array([eps]))
     rewards = rng.standard_normal(20)
     for point, reward in zip(points, rewards, strict=True):

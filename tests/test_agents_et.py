@@ -103,7 +103,7 @@ def test_who_does_not_play_is_left_alone() -> None:
     agent._learn(np.full(3, 4), np.full(3, 9.0), np.array([False, True, False]))
     assert agent.resets.tolist() == [0, 1, 0]
     np.testing.assert_array_equal(agent.posterior().mean[[0, 2]], before.mean[[0, 2]])
-    assert agent.supervisor.clock.tolist() == [2, 1, 2]  # type: ignore[union-attr]
+    assert agent.restart_rule.clock.tolist() == [2, 1, 2]  # type: ignore[union-attr]
 
 
 def test_each_episode_begins_alike() -> None:
@@ -112,7 +112,7 @@ def test_each_episode_begins_alike() -> None:
         agent.reset(3)
         for t in range(5):
             agent.observe(0, 0.1 * t)
-        runs.append((agent.resets.tolist(), agent.supervisor.clock.tolist()))  # type: ignore[union-attr]
+        runs.append((agent.resets.tolist(), agent.restart_rule.clock.tolist()))  # type: ignore[union-attr]
     assert runs == [([0], [6])] * 2
 
 

@@ -97,7 +97,7 @@ def test_a_map_of_ones_own(name: str, feature_map: Any, continuous: bool) -> Non
         lambda A, B: feature_map(A) @ feature_map(B).T, X, y, weights(name, STEPS)
     )
     # As few columns as the map's kernel needs; on a box they may leave out 1e-8.
-    assert agent.decisions.basis.phi.shape[0] <= feature_map(DOMAIN).shape[1]
+    assert agent.action_set.basis.phi.shape[0] <= feature_map(DOMAIN).shape[1]
     atol = 1e-6 if continuous else 1e-8
     np.testing.assert_allclose(agent.posterior().mean, mean, rtol=0, atol=atol)
     np.testing.assert_allclose(agent.posterior().std ** 2, variance, rtol=0, atol=atol)

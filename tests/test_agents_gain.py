@@ -13,7 +13,8 @@ from wgp_agents.gp.gain import gain_bound, greedy_gains, information_gain
 from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.gp.weights import double_weights, single_weights, total_weight
 from wgp_gym.features import exact_features
-from wgp_gym.kernels import Array, Matern, SquaredExponential
+from wgp_gym.kernels import Matern, SquaredExponential
+from wgp_gym.types import Array
 
 GRID = np.linspace(0.0, 1.0, 100)[:, None]
 KERNEL = SquaredExponential(0.2)

@@ -115,8 +115,8 @@ def test_every_choice_is_that_of_a_naive_recomputation() -> None:
         gain = 2 * np.log1p(LONGEST**2 * (1 - 0.95 ** (2 * t)) / (1 - 0.95**2) / (2 * lam))
         noise = np.sqrt(2 * np.log(1 / 0.05) + gain) / 2
         rho = 2 * 0.25 / slope * (np.sqrt(lam) * slope * 1.5 + noise)
-        spread = np.sqrt(np.einsum("ij,jk,ik->i", FEATURES, inverse, FEATURES))
-        index = expit(FEATURES @ theta) + rho * spread
+        bound_variance = np.sqrt(np.einsum("ij,jk,ik->i", FEATURES, inverse, FEATURES))
+        index = expit(FEATURES @ theta) + rho * bound_variance
         np.testing.assert_allclose(agent.index(UniformStreams([0]))[0], index, rtol=1e-6)
         arm = agent.act()
         assert index[arm] >= index.max() - 1e-6

@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 import wgp_agents
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.variates import normal_variates
+from wgp_agents.core.sampling import normal_variates
 from wgp_agents.gp.agent import GPAgent
 from wgp_gym.kernels import CentredLinear, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
@@ -106,7 +106,7 @@ def test_plays_are_those_of_the_papers_formulas(
     agent = make(name, task, regularization=lam, delta=DELTA, **given, **scale)
     naive = [Naive(name, lam, memory) for memory in memories]
     rng, streams = np.random.default_rng(1), UniformStreams([SEED, SEED + 1, SEED + 2])
-    basis = agent.decisions.basis.phi.T if name == "d-lin-ts" and not contextual else None
+    basis = agent.action_set.basis.phi.T if name == "d-lin-ts" and not contextual else None
     places = np.broadcast_to(task.domain, (3, ARMS, d))
     X, y, differs = np.zeros((0, 3, d)), np.zeros((0, 3)), 0
     shown = np.zeros((3, 3 + d + ARMS * d))
@@ -262,7 +262,7 @@ def test_where_the_kernel_is_not_linear_features_are_x_over_root_d() -> None:
         for agent in agents:
             agent.observe(arm, reward)
     x = task.domain / math.sqrt(2)
-    np.testing.assert_allclose(agents[0].decisions.basis.prior, np.sum(x**2, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(agents[0].action_set.basis.prior, np.sum(x**2, axis=1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES[1:])

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 import wgp_agents
 from wgp_agents.algorithms.adaptive.master import MASTER
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.kernels import Array, SquaredExponential
+from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 T, R, B, DELTA, GAMMA = 100, 0.3, 1.5, 0.1, 6.0
 LAMBDA = R**2

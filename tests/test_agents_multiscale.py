@@ -12,8 +12,9 @@ import pytest
 import wgp_agents
 from wgp_agents.algorithms.adaptive.master import MASTER
 from wgp_agents.algorithms.adaptive.multiscale import Blocks, interleaved_level, regret_rate
-from wgp_gym.kernels import Array, SquaredExponential
+from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 
 def test_how_often_instances_begin() -> None:

@@ -94,7 +94,7 @@ def test_the_unit_of_the_reward_does_not_matter() -> None:
     moved = shown(NeuralGreedy(FIVE), [(arm, 1000 * reward + 7e4) for arm, reward in plays])
     np.testing.assert_allclose(moved, values, atol=1e-6)
     assert np.ptp(values) > 0.1
-    assert np.isfinite(shown(NeuralGreedy(FIVE), [(2, 5.0)] * 3)).all()  # no spread at all
+    assert np.isfinite(shown(NeuralGreedy(FIVE), [(2, 5.0)] * 3)).all()  # no bound_variance at all
     huge = shown(NeuralGreedy(FIVE), [(arm, 1e300 * (arm == 3)) for arm in range(5)] * 10)
     assert huge.argmax() == 3
 

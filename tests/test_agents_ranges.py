@@ -28,7 +28,7 @@ DOMAIN = np.linspace(0.0, 1.0, 20)[:, None]
 PROBLEM = BanditProblem(SquaredExponential(0.2), DOMAIN, 100, 0.1, 1.0, 1.0)
 
 
-def drawn(name: str) -> Any:
+def sample_categorical(name: str) -> Any:
     """Return an environment that suits an agent, in its first episode."""
     env = gymnasium.make(TASKS.get(AGENTS[name].family, "WGPBandit-Abrupt-v0"), horizon=40)
     env.reset(seed=0)
@@ -36,7 +36,7 @@ def drawn(name: str) -> Any:
 
 
 def play(name: str, steps: int = 30, **parameters: Any) -> None:
-    env = drawn(name)
+    env = sample_categorical(name)
     agent: Any = wgp_agents.make(name, env, **parameters)
     agent.reset(0)
     for _ in range(steps):
@@ -61,7 +61,7 @@ every_agent = pytest.mark.parametrize(
 
 @every_agent
 def test_every_number_is_checked(name: str) -> None:
-    env = drawn(name)
+    env = sample_categorical(name)
     for parameter in numeric(name):
         for value in (-1e300, math.nan):
             given = {parameter: [value] if parameter in LISTS else value}

@@ -18,7 +18,7 @@ from wgp_agents.algorithms.references.oracle_discount import OracleDiscount, of_
 from wgp_agents.algorithms.references.oracle_restart import RestartWhen
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.registry import AGENTS
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
@@ -311,8 +311,8 @@ def test_each_learner_is_told_of_its_own_changes_and_the_clock_goes_on() -> None
     problem = BanditProblem(SquaredExponential(0.2), domain, 40, 0.1, np.ones(3), np.ones(3))
     agent = GPAgent(
         problem,
-        memory=RestartMemory,
-        supervisor=RestartWhen(lambda: told),
+        surrogate=RestartSurrogate,
+        restart_rule=RestartWhen(lambda: told),
         confidence_width=lambda t: 1.0 + t,
     )
     agent.reset(0)

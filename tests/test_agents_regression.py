@@ -12,7 +12,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from wgp_agents.theory.regression import WeightedGPRegressor
 from wgp_gym.features import exact_features
-from wgp_gym.kernels import Array, Linear, Matern, SquaredExponential
+from wgp_gym.kernels import Linear, Matern, SquaredExponential
+from wgp_gym.types import Array
 
 RNG = np.random.default_rng(17)
 X, Y = RNG.random((12, 2)), RNG.normal(size=12)

@@ -15,7 +15,8 @@ from wgp_agents.theory.regret import (
     regret_bound,
 )
 from wgp_gym.features import exact_features
-from wgp_gym.kernels import Array, SquaredExponential
+from wgp_gym.kernels import SquaredExponential
+from wgp_gym.types import Array
 
 SETTING: dict[str, Any] = {
     "horizon": 100,

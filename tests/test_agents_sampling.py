@@ -12,14 +12,19 @@ from numpy.typing import NDArray
 from scipy.stats import kstest
 
 import wgp_agents
-from wgp_agents.core import variates
+from wgp_agents.core import sampling
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.variates import normal_variates
+from wgp_agents.core.sampling import normal_variates
 from wgp_agents.gp.acquisition import sampled_scores
 from wgp_agents.gp.action_sets import Arms
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates import state
-from wgp_agents.gp.surrogates.weighted import DiscountMemory, Memory, RestartMemory, WindowMemory
+from wgp_agents.gp.surrogates.weighted import (
+    DiscountSurrogate,
+    RestartSurrogate,
+    Surrogate,
+    WindowSurrogate,
+)
 from wgp_gym.kernels import Kernel, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -61,17 +66,17 @@ def covariances(
     return C, left, left - k @ C.T + C @ K @ C.T + ridge * C @ C.T
 
 
-def jacobians(memory: Memory, batch: int, m: int) -> Floats:
+def jacobians(memory: Surrogate, batch: int, m: int) -> Floats:
     """Return J of every learner, deviations = J normals, by unit vectors, `(B, m, m)`."""
     rows = [memory.deviations(np.tile(unit, (batch, 1))) for unit in np.eye(m)]
     return np.stack(rows, axis=2)
 
 
 MEMORIES: dict[str, Any] = {
-    "restart": (RestartMemory, np.full(3, math.inf)),
-    "window": (WindowMemory, np.full(3, float(WINDOW))),
-    "discount": (DiscountMemory, DISCOUNTS),
-    "tight": (partial(DiscountMemory, tight=True), DISCOUNTS),
+    "restart": (RestartSurrogate, np.full(3, math.inf)),
+    "window": (WindowSurrogate, np.full(3, float(WINDOW))),
+    "discount": (DiscountSurrogate, DISCOUNTS),
+    "tight": (partial(DiscountSurrogate, tight=True), DISCOUNTS),
 }
 
 
@@ -93,8 +98,8 @@ def test_deviations_have_the_covariance(
 ) -> None:
     monkeypatch.setattr(state, "MANY_FEATURES", many)
     rng, (form, forgetting) = np.random.default_rng(1), MEMORIES[name]
-    decisions = Arms(kernel, DOMAIN, RIDGES)
-    memory, basis = form(decisions), decisions.basis
+    action_set = Arms(kernel, DOMAIN, RIDGES)
+    memory, basis = form(action_set), action_set.basis
     memory.restart(np.ones(3, bool), forgetting)
     plays = rng.integers(100, size=(STEPS, 3))
     for arms in plays:
@@ -124,12 +129,12 @@ def test_deviations_do_not_depend_on_the_others(
 
     def _deviations(learners: list[int]) -> Floats:
         form, forgetting = MEMORIES[name]
-        decisions, everyone = Arms(SMOOTH, points, RIDGES[learners]), np.ones(len(learners), bool)
-        memory = form(decisions)
+        action_set, everyone = Arms(SMOOTH, points, RIDGES[learners]), np.ones(len(learners), bool)
+        memory = form(action_set)
         memory.restart(everyone, forgetting[learners])
         for t, arm in enumerate(plays):
             memory.update(np.full(len(learners), arm), np.full(len(learners), t / 9), everyone)
-        m = len(decisions.basis.phi)
+        m = len(action_set.basis.phi)
         return np.asarray(memory.deviations(np.tile(normals[:m], (len(learners), 1))))
 
     together = _deviations([0, 1, 2])
@@ -157,11 +162,11 @@ def test_plays_do_not_depend_on_the_others(name: str) -> None:
 @pytest.mark.parametrize("name", MEMORIES)
 def test_before_any_play_the_prior_is_drawn(name: str) -> None:
     form, forgetting = MEMORIES[name]
-    decisions = Arms(SMOOTH, DOMAIN, RIDGES)
-    memory = form(decisions)
+    action_set = Arms(SMOOTH, DOMAIN, RIDGES)
+    memory = form(action_set)
     memory.restart(np.ones(3, bool), forgetting)
-    for J in jacobians(memory, 3, len(decisions.basis.phi)):
-        found = decisions.basis.phi.T @ J
+    for J in jacobians(memory, 3, len(action_set.basis.phi)):
+        found = action_set.basis.phi.T @ J
         np.testing.assert_allclose(found @ found.T, SMOOTH(DOMAIN, DOMAIN), rtol=0, atol=1e-9)
 
 
@@ -189,14 +194,14 @@ def test_the_least_and_largest_states_give_numbers_between_0_and_1(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for bits in (0, 2**64 - 1):
-        monkeypatch.setattr(variates, "mixed", lambda state, bits=bits: np.uint64(bits))
-        assert 0 < variates.fraction.py_func(np.uint64(1)) < 1  # type: ignore[attr-defined]
+        monkeypatch.setattr(sampling, "mixed", lambda state, bits=bits: np.uint64(bits))
+        assert 0 < sampling.fraction.py_func(np.uint64(1)) < 1  # type: ignore[attr-defined]
 
 
 def test_the_sequence_is_that_of_splitmix64() -> None:
     # The first numbers of the authors' generator for the seed 1234567.
-    states = 1234567 + np.arange(1, 4, dtype=np.uint64) * variates.STEP  # modulo 2^64
-    found = [int(variates.mixed(state)) for state in states]
+    states = 1234567 + np.arange(1, 4, dtype=np.uint64) * sampling.STEP  # modulo 2^64
+    found = [int(sampling.mixed(state)) for state in states]
     assert found == [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
 
@@ -238,7 +243,7 @@ def test_plays_are_those_of_dense_posteriors_and_the_same_draws(
     kernel, rng = SMOOTH, np.random.default_rng(2)
     agent = make(name, problem(kernel), regularization=ridge, **PLAYERS[name])
     lam = ridge or (1 + 2 / 500 if name == "gp-ts" else 0.01)
-    streams, phi = UniformStreams([SEED, SEED + 1, SEED + 2]), agent.decisions.basis.phi
+    streams, phi = UniformStreams([SEED, SEED + 1, SEED + 2]), agent.action_set.basis.phi
     arms, y, differs = np.zeros((0, 3), int), np.zeros((0, 3)), 0
     for t in range(STEPS):
         played = agent.act()
@@ -275,15 +280,15 @@ def test_on_a_box_the_drawn_function_is_maximised(name: str, dim: int) -> None:
     grid = np.stack(np.meshgrid(*[side] * dim), axis=-1).reshape(-1, dim)
     kernel = SquaredExponential([0.15, 0.4][dim - 1])
     agent = make(name, problem(kernel, continuous=True, domain=grid, batch=None))
-    decisions, streams = agent.decisions, UniformStreams([SEED])
-    tables = decisions.table(grid, np.arange(len(grid)))
+    action_set, streams = agent.action_set, UniformStreams([SEED])
+    tables = action_set.table(grid, np.arange(len(grid)))
     for _ in range(8):
-        point, normals = agent.act(), normal_variates(streams, len(decisions.basis.phi))
+        point, normals = agent.act(), normal_variates(streams, len(action_set.basis.phi))
         streams.draw()
-        w, beta = agent.memory.deviations(normals)[0], agent.beta()
+        w, beta = agent.surrogate.deviations(normals)[0], agent.beta()
         values = agent.posterior().mean + beta * tables @ w
-        predict = agent.memory.predictor(0)
-        phi = decisions.embed(point[None].astype(float))[0].T
+        predict = agent.surrogate.predictor(0)
+        phi = action_set.embed(point[None].astype(float))[0].T
         value = (predict(phi)[0] + beta * w @ phi)[0]
         assert value >= values.max() - 1e-4 * beta
         agent.observe(point, float(np.cos(3 * point.sum()) + 0.1 * rng.standard_normal()))

@@ -14,7 +14,8 @@ from wgp_agents.gp import spectrum as spectrum_module
 from wgp_agents.gp.gain import gain_bound, information_gain
 from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.theory.decay import Decay, ExponentialDecay, PolynomialDecay
-from wgp_gym.kernels import Array, Empirical, Linear, Matern, SquaredExponential
+from wgp_gym.kernels import Empirical, Linear, Matern, SquaredExponential
+from wgp_gym.types import Array
 
 GRID = np.linspace(0.0, 1.0, 100)[:, None]
 PAPER = mercer_spectrum(SquaredExponential(0.2), GRID)

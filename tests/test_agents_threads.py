@@ -15,8 +15,9 @@ import pytest
 from conftest import field, specimen
 
 import wgp_agents
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent
 from wgp_agents.core.randomness import UniformStreams
+from wgp_gym.types import Mask
 
 THREADS, CALLS = 6, 60
 

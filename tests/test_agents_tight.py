@@ -92,11 +92,11 @@ def test_theorem_2(kernel: Kernel, n: int, discount: float, ridge: float) -> Non
         if t in (1, 2, 17, STEPS):
             w = discount ** np.arange(t - 1, -1, -1.0)
             standard, tight, solve = theorem_2(phi[arms[:t]], phi, w, ridge)
-            spread = agent.memory.spread[0]
-            np.testing.assert_allclose(spread, tight, rtol=0, atol=1e-8)
+            bound_variance = agent.surrogate.bound_variance[0]
+            np.testing.assert_allclose(bound_variance, tight, rtol=0, atol=1e-8)
             np.testing.assert_allclose(agent.posterior().std ** 2, standard, rtol=0, atol=1e-8)
             np.testing.assert_allclose(agent.posterior().mean, solve @ y[:t], rtol=0, atol=1e-7)
-            assert (spread <= agent.memory.variance[0] + 1e-12).all()
+            assert (bound_variance <= agent.surrogate.variance[0] + 1e-12).all()
             assert (np.abs(tight - standard).max() > 1e-6) == (discount < 1 and t > 1)
 
 
@@ -108,7 +108,9 @@ def test_without_discount_it_is_the_standard_one() -> None:
     for arm, reward in zip(arms.tolist(), y.tolist(), strict=True):
         for agent in (tight, standard):
             agent.observe(arm, reward)
-        np.testing.assert_allclose(tight.memory.spread, standard.memory.spread, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            tight.surrogate.bound_variance, standard.surrogate.bound_variance, rtol=0, atol=1e-12
+        )
         assert tight.act() == standard.act()
 
 
@@ -121,7 +123,7 @@ def test_weights_of_ones_own() -> None:
         agent.observe(arm, reward)
     phi, relative = eigenfeatures(kernel, DOMAIN), w[:STEPS] / w[STEPS - 1]
     standard, tight, _ = theorem_2(phi[arms], phi, relative, 0.01)
-    np.testing.assert_allclose(agent.memory.spread[0], tight, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(agent.surrogate.bound_variance[0], tight, rtol=0, atol=1e-8)
     assert np.abs(standard - tight).max() > 1e-3
 
 
@@ -156,19 +158,19 @@ def test_the_arm_played_has_the_largest_tight_bound(discount: float) -> None:
 def test_learners_restart_each_to_the_prior() -> None:
     kernel = Matern(0.2, 2.5)
     agent = make(problem(kernel, batch=2), discount=[0.9, 0.6], width="tight")
-    np.testing.assert_array_equal(agent.memory.spread, np.ones((2, 100)))
-    np.testing.assert_array_equal(agent.memory.variance, np.ones((2, 100)))
+    np.testing.assert_array_equal(agent.surrogate.bound_variance, np.ones((2, 100)))
+    np.testing.assert_array_equal(agent.surrogate.variance, np.ones((2, 100)))
     (arms, y), phi = history(), eigenfeatures(kernel, DOMAIN)
     shown = np.array([[0.1, 1.0, 0.0, 0.0]] * 2)
     for t in range(20):
         shown[:, 2:] = [DOMAIN[arms[t], 0], y[t]]
         agent.predict(shown, episode_start=[False, t == 7])
         if t == 7:
-            np.testing.assert_array_equal(agent.memory.spread[1], np.ones(100))
+            np.testing.assert_array_equal(agent.surrogate.bound_variance[1], np.ones(100))
     for i, first in ((0, 0), (1, 8)):
         w = [0.9, 0.6][i] ** np.arange(19 - first, -1, -1.0)
         tight = theorem_2(phi[arms[first:20]], phi, w, 0.01)[1]
-        np.testing.assert_allclose(agent.memory.spread[i], tight, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(agent.surrogate.bound_variance[i], tight, rtol=0, atol=1e-8)
 
 
 def test_learner_i_is_the_single_learner() -> None:
@@ -181,18 +183,20 @@ def test_learner_i_is_the_single_learner() -> None:
         alone = make(problem(kernel), discount=discount, width="tight")
         for arm, reward in zip(arms.tolist(), y.tolist(), strict=True):
             alone.observe(arm, reward)
-        np.testing.assert_array_equal(batch.memory.spread[i], alone.memory.spread[0])
+        np.testing.assert_array_equal(
+            batch.surrogate.bound_variance[i], alone.surrogate.bound_variance[0]
+        )
 
 
 def test_many_features_take_the_blas_way() -> None:
     kernel = Matern(0.2, 0.5)  # 100 features, more than 64
     (arms, y), phi = history(), eigenfeatures(kernel, DOMAIN)
     agent = make(problem(kernel), discount=0.9, width="tight")
-    assert agent.decisions.basis.rank[0] > state.MANY_FEATURES
+    assert agent.action_set.basis.rank[0] > state.MANY_FEATURES
     for arm, reward in zip(arms.tolist(), y.tolist(), strict=True):
         agent.observe(arm, reward)
     tight = theorem_2(phi[arms], phi, 0.9 ** np.arange(STEPS - 1, -1, -1.0), 0.01)[1]
-    np.testing.assert_allclose(agent.memory.spread[0], tight, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(agent.surrogate.bound_variance[0], tight, rtol=0, atol=1e-8)
 
 
 @pytest.mark.usefixtures("program")

@@ -1,4 +1,4 @@
-"""Memory lengths from theory: Corollary 5, by hand and as the agents use it."""
+"""Surrogate lengths from theory: Corollary 5, by hand and as the agents use it."""
 
 from __future__ import annotations
 

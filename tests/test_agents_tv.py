@@ -86,7 +86,7 @@ def test_tv_gp_ucb_plays_its_bound(eps: float) -> None:
 def test_tv_gp_ucb_fits_eps_where_told() -> None:
     agent = TVGPUCB(PROBLEM, eps="fit")
     arms, rewards, _ = follow(agent, 60)
-    eps = float(agent.memory.eps[0])  # type: ignore[attr-defined]
+    eps = float(agent.surrogate.eps[0])  # type: ignore[attr-defined]
     assert 1e-4 <= eps <= 0.1
     expected = bounds(arms, rewards, eps, agent.beta())
     assert agent.confidence_interval().upper == pytest.approx(expected, abs=1e-7)
@@ -126,19 +126,19 @@ def test_the_length_of_a_block(eps: float, period: float) -> None:
     # T = 80; 12 eps^{-1/4} = 37.95, 28.83, 12, 67.48, 120
     agent = TVRGPUCB(PROBLEM, eps=eps)
     agent.reset(0)
-    assert agent.memory.period[0] == period  # type: ignore[attr-defined]
+    assert agent.surrogate.period[0] == period  # type: ignore[attr-defined]
 
 
 def test_a_length_that_is_whole_is_not_rounded_up() -> None:
     agent = TVRGPUCB(BanditProblem(KERNEL, DOMAIN, 500, NOISE), eps=1e-4)
     agent.reset(0)
-    assert agent.memory.period[0] == 120  # type: ignore[attr-defined]
+    assert agent.surrogate.period[0] == 120  # type: ignore[attr-defined]
 
 
 def test_the_length_of_a_block_may_be_given() -> None:
     agent = TVRGPUCB(PROBLEM, restart_period=7)
     agent.reset(0)
-    assert agent.memory.period[0] == 7  # type: ignore[attr-defined]
+    assert agent.surrogate.period[0] == 7  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 100])

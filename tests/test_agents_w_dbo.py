@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 
 import wgp_gym  # noqa: F401  (registers the ids)
 from wgp_agents.algorithms.adaptive.w_dbo import WDBO
-from wgp_agents.gp.surrogates.spatiotemporal import LENGTHSCALES, SpatiotemporalMemory
+from wgp_agents.gp.surrogates.spatiotemporal import LENGTHSCALES, SpatiotemporalSurrogate
 from wgp_gym.kernels import Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -72,8 +72,8 @@ def distance(
     other, larger = np.zeros_like(mean), np.full_like(mean, signal)
     if less:
         other, larger = dense(less, times, lengthscale, signal)
-    spread = (np.sqrt(larger) - np.sqrt(variance)) ** 2 if exact else larger - variance
-    return math.sqrt(half * float(np.mean((mean - other) ** 2 + spread, axis=0) @ WEIGHTS))
+    bound_variance = (np.sqrt(larger) - np.sqrt(variance)) ** 2 if exact else larger - variance
+    return math.sqrt(half * float(np.mean((mean - other) ** 2 + bound_variance, axis=0) @ WEIGHTS))
 
 
 def criteria(plays: Plays, start: float, lengthscale: float, signal: float) -> list[float]:
@@ -86,9 +86,9 @@ def reward(arm: int, t: int) -> float:
     return math.sin(5 * DOMAIN[arm, 0] + t / 9) + 0.2 * math.cos(7.1 * t)
 
 
-def kept(agent: WDBO) -> SpatiotemporalMemory:
-    assert isinstance(agent.memory, SpatiotemporalMemory)
-    return agent.memory
+def kept(agent: WDBO) -> SpatiotemporalSurrogate:
+    assert isinstance(agent.surrogate, SpatiotemporalSurrogate)
+    return agent.surrogate
 
 
 def play(agent: WDBO, steps: int, scale: Any = lambda t: 1.0) -> Plays:
@@ -235,7 +235,7 @@ def test_a_huge_reward_leaves_nothing_behind() -> None:
 def test_deviations_have_the_covariance_of_the_posterior() -> None:
     agent = WDBO(PROBLEM, time_lengthscale=9.0, signal_variance=1.7)
     plays = held(agent, play(agent, 40))
-    phi = agent.decisions.basis.phi
+    phi = agent.action_set.basis.phi
     drawn = np.array([kept(agent).deviations(row[None])[0] for row in np.eye(len(phi))])
     arms, steps = [p[0] for p in plays], np.array([p[1] for p in plays])
     k = 1.7 * GRAM[arms] * matern(40 - steps, 9.0)[:, None]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wgp_agents.benchmark.statistics import Difference, comparisons, paired_comparisons
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 RNG = np.random.default_rng(0)
 SHARED = RNG.normal(0.0, 10.0, size=60)

@@ -120,14 +120,14 @@ def test_features_of_stocks() -> None:
     np.testing.assert_allclose(Phi @ Phi.T, matrix, atol=1e-10)
 
 
-def drawn(kernel: Kernel, domain: Array, count: int = 5) -> Functions:
+def sample_categorical(kernel: Kernel, domain: Array, count: int = 5) -> Functions:
     return Functions.draw(np.random.default_rng(3), DomainKernel(kernel, domain), count, 50)
 
 
 @pytest.mark.parametrize(("side", "dim"), [(60, 1), (51, 2)])  # 2,601 points are not stored
 def test_values_are_the_expansion(side: int, dim: int) -> None:
     domain = grid(side, dim)
-    f = drawn(Matern(0.2, 1.5), domain)
+    f = sample_categorical(Matern(0.2, 1.5), domain)
     K = sklearn_kernels.Matern(0.2, nu=1.5)(domain[f.centres], domain)
     np.testing.assert_allclose(f.values, f.coefficients @ K, rtol=1e-11, atol=1e-12)
     assert f.values.shape == (5, side**dim)
@@ -136,7 +136,7 @@ def test_values_are_the_expansion(side: int, dim: int) -> None:
 def test_inner_products_reproduce_values() -> None:
     domain = grid(60, 1)
     K = np.exp(-np.abs(domain - domain.T) / 0.2)
-    f = drawn(Matern(0.2, 0.5), domain)
+    f = sample_categorical(Matern(0.2, 0.5), domain)
     for i in (0, 17, 59):
         section = Functions(np.array([i]), np.ones((1, 1)), K[i : i + 1])  # k(., x_i)
         np.testing.assert_allclose(f.inner(section), f.values[:, i], rtol=1e-12)
@@ -149,7 +149,7 @@ def test_inner_products_reproduce_values() -> None:
 
 
 def test_functions_add_and_scale() -> None:
-    f = drawn(Matern(0.2, 0.5), grid(60, 1))
+    f = sample_categorical(Matern(0.2, 0.5), grid(60, 1))
     for moved, values in [
         (f.differences(), np.diff(f.values, axis=0)),
         (f.scaled(-2.0), -2 * f.values),

@@ -24,7 +24,7 @@ def se(x: Array, y: Array) -> Array:
     return value
 
 
-def drawn(env: BanditEnv) -> tuple[Array, Array]:
+def sample_categorical(env: BanditEnv) -> tuple[Array, Array]:
     """Return the drawn functions' coefficients, `(K, M)`, and their centres, `(M,)`."""
     (episode,) = env.dynamics.episodes
     return episode.coefficients, np.linspace(0, 1, 100)[episode.centres]
@@ -32,7 +32,7 @@ def drawn(env: BanditEnv) -> tuple[Array, Array]:
 
 def knots(env: BanditEnv) -> Array:
     """Return the drawn functions at the 100 points of D, `(K, 100)`."""
-    coefficients, centres = drawn(env)
+    coefficients, centres = sample_categorical(env)
     values: Array = coefficients @ se(centres, np.linspace(0, 1, 100))
     return values
 
@@ -58,7 +58,7 @@ def abrupt_weights(t: int, changes: list[int]) -> Array:
 def check_episode(env: BanditEnv, weights: Callable[[int], Array]) -> None:
     """Play an episode and compare each step with f_t = sum of weights times drawn functions."""
     env.reset(seed=21)
-    values, (coefficients, centres) = knots(env), drawn(env)
+    values, (coefficients, centres) = knots(env), sample_categorical(env)
     rng = np.random.default_rng(0)
     before, variation, sup_variation, norms = weights(1), 0.0, 0.0, []
     for t in range(1, env.problem.horizon + 1):

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from wgp_gym.arrays import ReadOnlyArrays
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
+from wgp_gym.types import Array
 
 __all__ = ["Extension", "FeatureMap", "Features", "exact_features"]
 

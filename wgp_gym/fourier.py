@@ -17,15 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
-from wgp_gym.kernels import (
-    Array,
-    Kernel,
-    Matern,
-    ModifiedMatern,
-    SquaredExponential,
-)
+from wgp_gym.kernels import Kernel, Matern, ModifiedMatern, SquaredExponential
 from wgp_gym.quadrature import hermite_rule, matern_rule, share_pairs
 from wgp_gym.sizes import MAX_NUMBERS
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_float, check_int, reject
 
 __all__ = [

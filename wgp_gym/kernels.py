@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, check_float, is_number, reject
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "make_kernel",
 ]
 
-Array = NDArray[np.float64]
 
 # Beyond, on [0, 1]^d, every kernel is 1 everywhere or at x = y alone, up to rounding.
 SHORTEST, LONGEST = 1e-9, 1e9

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
-from wgp_gym.kernels import Array
 from wgp_gym.rkhs import Functions
 from wgp_gym.sizes import MAX_NUMBERS
+from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
 
 __all__ = [

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
-from wgp_gym.kernels import Array, Empirical, Kernel
+from wgp_gym.kernels import Empirical, Kernel
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_bool, check_choice, check_int, check_range, reject
 
 __all__ = ["BanditProblem"]

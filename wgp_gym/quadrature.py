@@ -14,7 +14,8 @@ import math
 import numpy as np
 from scipy.special import roots_hermite
 
-from wgp_gym.kernels import Array, matern_profile
+from wgp_gym.kernels import matern_profile
+from wgp_gym.types import Array
 
 __all__ = ["hermite_rule", "matern_rule", "share_pairs"]
 

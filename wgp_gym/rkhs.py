@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.arrays import frozen
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
+from wgp_gym.types import Array
 
 __all__ = ["DomainKernel", "Functions", "interpolants"]
 

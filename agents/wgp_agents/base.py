@@ -25,16 +25,15 @@ from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import reject
 
 __all__ = ["Agent", "locked"]
 
 SAME_PLACE = 1e-6  # an observation shows places in single precision
 
-Mask = NDArray[np.bool_]
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A", bound="Agent")

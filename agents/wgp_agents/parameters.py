@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_range, reject
 
 __all__ = [

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.datasets.source import label, locate, read_lines
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_bool, shown
 
 __all__ = ["MAX_ARMS", "MAX_CELLS", "MAX_NAME", "Table", "constant", "read_table"]

@@ -22,9 +22,10 @@ from wgp_gym.envs.noise import SMALLEST, GaussianNoise, make_noise
 from wgp_gym.envs.optimum import search_points
 from wgp_gym.envs.precision import check_rounding
 from wgp_gym.envs.task import Task, refuse
-from wgp_gym.kernels import Array, Empirical
+from wgp_gym.kernels import Empirical
 from wgp_gym.rkhs import Functions
 from wgp_gym.sizes import check_size
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject
 
 __all__ = ["ArmsTask"]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.task import Task
 from wgp_gym.envs.truth import gather, make_truth
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 

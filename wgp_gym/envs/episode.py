@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.envs.optimum import Search
-from wgp_gym.kernels import Array
 from wgp_gym.paths import Path
 from wgp_gym.rkhs import Functions
+from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 PRECISION = 1e-6  # relative, of the norms and the variation that were asked for

@@ -19,10 +19,11 @@ from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.task import Task, refuse
 from wgp_gym.envs.truth import linear_rewards
 from wgp_gym.envs.walks import Jumps, Rotation, Walk, on_sphere
-from wgp_gym.kernels import Array, CentredLinear
+from wgp_gym.kernels import CentredLinear
 from wgp_gym.problem import LINKS
 from wgp_gym.rkhs import Functions
 from wgp_gym.sizes import MAX_WORK, check_size
+from wgp_gym.types import Array
 from wgp_gym.validation import check_bool, check_choice, check_float, check_int, reject
 
 __all__ = ["LinearTask"]

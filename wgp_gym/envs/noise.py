@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_float, reject
 
 __all__ = [

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 
-from wgp_gym.kernels import Array
 from wgp_gym.rkhs import DomainKernel, Functions
+from wgp_gym.types import Array
 
 __all__ = ["BoxSearch", "Search", "search_points"]
 

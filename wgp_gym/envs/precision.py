@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["check_rounding"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.drawing import new_figure
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_choice
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from wgp_gym.envs.catalogue import make_task
 from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
 from wgp_gym.envs.task import Task
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
+from wgp_gym.types import Array
 
 __all__ = ["BanditEnv"]
 

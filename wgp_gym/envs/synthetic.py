@@ -12,9 +12,10 @@ from wgp_gym.envs.episode import Episode, make_episode, rescale
 from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.optimum import BoxSearch, Search, search_points
 from wgp_gym.envs.task import Task
-from wgp_gym.kernels import Array, make_kernel
+from wgp_gym.kernels import make_kernel
 from wgp_gym.rkhs import DomainKernel, Functions
 from wgp_gym.sizes import MAX_NUMBERS, MAX_WORK, check_size
+from wgp_gym.types import Array
 from wgp_gym.validation import check_bool, check_choice, check_int, reject
 
 __all__ = ["SyntheticTask", "grid"]

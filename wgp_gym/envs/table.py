@@ -19,8 +19,9 @@ from wgp_gym.envs.noise import LARGEST, SMALLEST, make_noise
 from wgp_gym.envs.optimum import search_points
 from wgp_gym.envs.precision import check_rounding
 from wgp_gym.envs.task import Task
-from wgp_gym.kernels import Array, Empirical, make_kernel
+from wgp_gym.kernels import Empirical, make_kernel
 from wgp_gym.rkhs import interpolants
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject, shown
 
 __all__ = ["TableTask", "stock_task", "table_task"]

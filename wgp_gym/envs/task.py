@@ -10,9 +10,10 @@ import numpy as np
 from wgp_gym.arrays import ReadOnlyArrays, frozen
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.noise import LARGEST, SMALLEST, Noise
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
 from wgp_gym.paths import Path
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import check_bool, check_float, reject
 
 __all__ = ["Task", "refuse"]

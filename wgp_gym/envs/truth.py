@@ -15,8 +15,9 @@ from scipy.special import expit
 
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.task import Task
-from wgp_gym.kernels import Array, FeatureKernel
+from wgp_gym.kernels import FeatureKernel
 from wgp_gym.paths import Path
+from wgp_gym.types import Array
 
 __all__ = ["Truth", "gather", "linear_rewards", "make_truth"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wgp_gym.envs.noise import SMALLEST
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
 
 __all__ = ["Jumps", "Rotation", "Walk", "on_sphere"]

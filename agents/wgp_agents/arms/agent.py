@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.parameters import checked_ends, per_learner, reward_ends
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["ArmsAgent", "IndexAgent"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
-__all__ = ["drawn"]
+__all__ = ["sample_categorical"]
 
 
-def drawn(probabilities: Array, uniform: Array) -> NDArray[np.int64]:
+def sample_categorical(probabilities: Array, uniform: Array) -> NDArray[np.int64]:
     """Return an arm of every learner, drawn with its probabilities, `(B,)`.
 
     Args:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
-__all__ = ["NOBODY", "force", "in_turn"]
+__all__ = ["NOBODY", "force", "forced_exploration"]
 
 NOBODY = -1  # in the place of an arm where none is forced
 
@@ -27,7 +27,7 @@ def force(index: Array, arms: NDArray[np.int64]) -> Array:
     return index
 
 
-def in_turn(step: NDArray[np.int64], rate: Array, num_arms: int) -> NDArray[np.int64]:
+def forced_exploration(step: NDArray[np.int64], rate: Array, num_arms: int) -> NDArray[np.int64]:
     """Return the arm whose turn it is at a step, `(B,)`, or NOBODY.
 
     Arm k of 1, ..., K is forced at the steps t with t mod floor(K / rate) = k.

@@ -12,9 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["exploration_level", "kl_indices", "kl_upper"]
 

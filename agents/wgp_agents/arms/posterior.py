@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgp_agents.arms.memory import ArmMemory
-from wgp_agents.base import Mask
+from wgp_agents.arms.statistics import ArmStatistics
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.variates import beta_variates, normal_variates
-from wgp_gym.kernels import Array
+from wgp_agents.core.sampling import beta_variates, normal_variates
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_choice
 
 __all__ = ["PRIORS", "ArmPosterior"]
@@ -49,22 +48,22 @@ class ArmPosterior:
         """Make the learners in `mask` `(B,)` start anew."""
         self._coin[mask] = 0.0
 
-    def draw(self, memory: ArmMemory, noise: Array, uniform: UniformStreams) -> Array:
+    def draw(self, statistics: ArmStatistics, noise: Array, uniform: UniformStreams) -> Array:
         """Return a draw of every arm's mean reward, `(B, K)`.
 
         Args:
-            memory: Counts, and sums of what `outcomes` returned.
+            statistics: Counts, and sums of what `outcomes` returned.
             noise: sigma, `(B,)`.
             uniform: The learners' streams.
         """
         if self.prior == "beta":
             self._coin = uniform.draw()
-            failures = np.maximum(memory.counts - memory.sums, 0.0)  # rounding may go below
-            return beta_variates(uniform, 1 + memory.sums, 1 + failures)
+            failures = np.maximum(statistics.counts - statistics.sums, 0.0)  # rounding may go below
+            return beta_variates(uniform, 1 + statistics.sums, 1 + failures)
         variance = np.maximum(noise, SMALLEST_NOISE)[:, None] ** 2
-        weight = memory.counts + variance
-        normal = normal_variates(uniform, memory.counts.shape[1])
-        value: Array = memory.sums / weight + np.sqrt(variance / weight) * normal
+        weight = statistics.counts + variance
+        normal = normal_variates(uniform, statistics.counts.shape[1])
+        value: Array = statistics.sums / weight + np.sqrt(variance / weight) * normal
         return value
 
     def outcomes(self, rewards: Array, active: Mask) -> Array:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.arms.memory import ArmMemory
-from wgp_agents.base import Mask
+from wgp_agents.arms.statistics import ArmStatistics
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["WindowPlays"]
 
 SMALLEST = 64  # plays that the ring has room for at first
 
 
-class WindowPlays(ArmMemory):
+class WindowPlays(ArmStatistics):
     """The last W plays count alike, those before not at all.
 
     Nothing is ever subtracted from a sum of rewards, so that a huge one leaves no rounding behind.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["discount_of", "num_changes_of", "window_of"]
 

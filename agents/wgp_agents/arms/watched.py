@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.arms.memory import AllPlays
-from wgp_agents.base import Mask
+from wgp_agents.arms.statistics import AllPlays
 from wgp_agents.detectors.detector import Detector
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["WatchedPlays"]
 
@@ -22,23 +21,23 @@ class WatchedPlays:
         detector: Of streams `(B, K)`, one for each arm.
 
     Attributes:
-        memory: The plays that are not forgotten.
+        statistics: The plays that are not forgotten.
     """
 
     def __init__(self, detector: Detector) -> None:
         batch, num_arms = detector.shape
         self.detector = detector
         self._places = np.arange(num_arms)
-        self.memory = AllPlays(batch, num_arms)
+        self.statistics = AllPlays(batch, num_arms)
 
     def clear(self, mask: Mask) -> None:
-        """Forget all plays of the learners in `mask` `(B,)`; `memory.steps` starts anew."""
-        self.memory.clear(mask)
+        """Forget all plays of the learners in `mask` `(B,)`; `statistics.steps` starts anew."""
+        self.statistics.clear(mask)
         self.detector.restart(np.broadcast_to(mask[:, None], self.detector.shape))
 
     def forget(self, arms: Mask) -> None:
-        """Forget all plays of the arms in `arms` `(B, K)`; `memory.steps` goes on counting."""
-        self.memory.forget(arms)
+        """Forget all plays of the arms in `arms` `(B, K)`; `statistics.steps` goes on counting."""
+        self.statistics.forget(arms)
         self.detector.restart(arms)
 
     def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> Mask:
@@ -52,6 +51,6 @@ class WatchedPlays:
         Returns:
             Which arms have changed, `(B, K)`.
         """
-        self.memory.add(arms, rewards, active)
+        self.statistics.add(arms, rewards, active)
         played = active[:, None] & (arms[:, None] == self._places)
         return self.detector.update(np.broadcast_to(rewards[:, None], played.shape), played)

@@ -12,8 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["ExponentialWeights", "exploration_rate"]
 

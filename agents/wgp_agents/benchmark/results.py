@@ -15,7 +15,7 @@ from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
 from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.layout import EVERYTHING, PER_RUN, PER_STEP, Arrays
 from wgp_agents.benchmark.statistics import share_of
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_choice
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent
-from wgp_gym.kernels import Array
 from wgp_gym.seeding import seed_list
+from wgp_gym.types import Array
 
 __all__ = ["RECORDED", "Rollout", "make_vector", "rollout"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import share_of
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["competitors", "relative_regrets", "scored", "yardstick"]
 

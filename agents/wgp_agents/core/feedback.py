@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
 
 __all__ = ["checked_actions", "checked_arms", "checked_rewards", "checked_starts", "clipped"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, shown
 
 __all__ = ["checked_rows", "observation_of", "rows_of", "shown_arms"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["UniformStreams"]
 

@@ -21,8 +21,8 @@ from gymnasium.vector import (
 )
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
 
 __all__ = ["Wrapped", "read_wrappers"]

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import as_floats, reject
 
-__all__ = ["Detector", "Mask", "per_stream"]
-
-Mask = NDArray[np.bool_]
+__all__ = ["Detector", "per_stream"]
 
 
 class Detector(ABC):

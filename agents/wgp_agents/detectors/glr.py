@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.detectors.detector import Detector, Mask, per_stream
+from wgp_agents.detectors.detector import Detector, per_stream
 from wgp_agents.detectors.threshold import THRESHOLDS, thresholds
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_choice, check_int, reject
 
 __all__ = ["GLR"]

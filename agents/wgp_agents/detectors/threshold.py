@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["THRESHOLDS", "inverse_h", "proven_threshold", "simple_threshold", "thresholds"]
 

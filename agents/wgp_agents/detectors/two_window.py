@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.detectors.detector import Detector, Mask, per_stream
+from wgp_agents.detectors.detector import Detector, per_stream
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import reject
 
 __all__ = ["TwoWindowMean"]
@@ -35,7 +35,7 @@ class TwoWindowMean(Detector):
 
     Args:
         shape: The shape of the streams.
-        window: w, an even number of at least 2. Memory grows with it, the mean time of a test
+        window: w, an even number of at least 2. Surrogate grows with it, the mean time of a test
             does not.
         threshold: b > 0.
 

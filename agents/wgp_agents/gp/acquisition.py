@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from wgp_agents.core.access import problem_reader
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.variates import normal_variates
+from wgp_agents.core.sampling import normal_variates
 from wgp_agents.kernels.jit import compiled
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 if TYPE_CHECKING:
-    from wgp_agents.gp.action_sets import Decisions
-    from wgp_agents.gp.surrogates.weighted import Memory
+    from wgp_agents.gp.action_sets import ActionSet
+    from wgp_agents.gp.surrogates.weighted import Surrogate
 
 __all__ = [
     "Choice",
@@ -37,27 +37,27 @@ __all__ = [
     "upper_bounds",
 ]
 
-Choice = Callable[["Decisions", "Memory", Array, UniformStreams], NDArray[Any]]
+Choice = Callable[["ActionSet", "Surrogate", Array, UniformStreams], NDArray[Any]]
 """From the decision set, the posteriors, beta `(B,)` and the learners' draws: the plays."""
 
 
 def optimistic(
-    decisions: Decisions, memory: Memory, width: Array, uniform: UniformStreams
+    action_set: ActionSet, surrogate: Surrogate, width: Array, uniform: UniformStreams
 ) -> NDArray[Any]:
     """Maximise mean + beta std, [Deng22] Algorithm 1 line 3."""
-    return decisions.choose(memory, width, uniform)
+    return action_set.choose(surrogate, width, uniform)
 
 
 def randomised(
-    decisions: Decisions,
-    memory: Memory,
+    action_set: ActionSet,
+    surrogate: Surrogate,
     width: Array,
     uniform: UniformStreams,
     scale: float | Array = 1.0,
 ) -> NDArray[Any]:
     """Maximise mean + scale |Z| beta std, Z standard normal, one for all points: [KT20]."""
     factor = scale * np.abs(normal_variates(uniform, 1)[:, 0])
-    return decisions.choose(memory, factor * width, uniform)
+    return action_set.choose(surrogate, factor * width, uniform)
 
 
 def random_width(owner: str, env: Any, scale: Any) -> Choice:
@@ -77,14 +77,14 @@ def random_width(owner: str, env: Any, scale: Any) -> Choice:
 
 
 def thompson(
-    decisions: Decisions, memory: Memory, width: Array, uniform: UniformStreams
+    action_set: ActionSet, surrogate: Surrogate, width: Array, uniform: UniformStreams
 ) -> NDArray[Any]:
     """Maximise a function drawn from the posterior, its deviation beta times as large: [CG17].
 
     On a box, what the features leave out of the kernel is left out of the draw.
     """
-    normals = normal_variates(uniform, len(decisions.basis.phi))
-    return decisions.choose(memory, width, uniform, memory.deviations(normals))
+    normals = normal_variates(uniform, len(action_set.basis.phi))
+    return action_set.choose(surrogate, width, uniform, surrogate.deviations(normals))
 
 
 @compiled

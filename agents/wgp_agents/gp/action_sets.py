@@ -17,12 +17,13 @@ from wgp_agents.gp.acquisition import sampled_scores, upper_bounds
 from wgp_agents.kernels import blas
 from wgp_agents.kernels.basis import make_basis
 from wgp_gym.features import Extension, FeatureMap, Features, exact_features
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
+from wgp_gym.types import Array
 
 if TYPE_CHECKING:
-    from wgp_agents.gp.surrogates.weighted import Memory
+    from wgp_agents.gp.surrogates.weighted import Surrogate
 
-__all__ = ["Arms", "Box", "Decisions"]
+__all__ = ["ActionSet", "Arms", "Box"]
 
 Predicted = tuple[Array, Array, Array]
 """Means, variances, and the variances that the confidence bound uses."""
@@ -33,7 +34,7 @@ NEIGHBOURS = 8  # of each of so many of the best candidates
 STEP = 1e-5  # of central differences: their error is 1e-10 l^-3, their rounding 1e-11
 
 
-class Decisions(ABC):
+class ActionSet(ABC):
     """Points with features, and the choice of one.
 
     Args:
@@ -60,12 +61,16 @@ class Decisions(ABC):
 
     @abstractmethod
     def choose(
-        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+        self,
+        surrogate: Surrogate,
+        width: Array,
+        uniform: UniformStreams,
+        weights: Array | None = None,
     ) -> NDArray[Any]:
         """Maximise mean + width * std, or mean + width * phi^T w where weights are given.
 
         Args:
-            memory: The learners' posteriors.
+            surrogate: The learners' posteriors.
             width: beta of every learner, `(B,)`.
             uniform: The learners' randomness, which breaks ties.
             weights: w, drawn around the posterior mean, `(B, m)`.
@@ -76,21 +81,21 @@ class Decisions(ABC):
         """Return the features of some points of the domain `(n, d)`, `(len(rows), m)`."""
 
     @abstractmethod
-    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+    def posterior(self, surrogate: Surrogate, domain: Array) -> Predicted:
         """Return means, variances and the bound's variances on the domain `(n, d)`."""
 
     def _best_points(
-        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None
+        self, surrogate: Surrogate, width: Array, uniform: UniformStreams, weights: Array | None
     ) -> NDArray[Any]:
-        scores = np.empty_like(memory.mean)
+        scores = np.empty_like(surrogate.mean)
         if weights is None:
-            upper_bounds(memory.mean, memory.spread, width, scores)
+            upper_bounds(surrogate.mean, surrogate.bound_variance, width, scores)
         else:
-            sampled_scores(memory.mean, self.basis.phi, weights, width, scores)
+            sampled_scores(surrogate.mean, self.basis.phi, weights, width, scores)
         return argmax(scores, uniform.draw())
 
 
-class Arms(Decisions):
+class Arms(ActionSet):
     """A finite domain: every point has its features, right to clip(1e-8 lambda, 1e-14, 1e-10).
 
     Args:
@@ -110,23 +115,27 @@ class Arms(Decisions):
         return self._table.take(plays, axis=0), None
 
     def choose(
-        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+        self,
+        surrogate: Surrogate,
+        width: Array,
+        uniform: UniformStreams,
+        weights: Array | None = None,
     ) -> NDArray[Any]:
         """Return the arms, `(B,)`."""
-        return self._best_points(memory, width, uniform, weights)
+        return self._best_points(surrogate, width, uniform, weights)
 
     def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
         """Return these columns."""
         del domain
         return self.embed(rows)[0]
 
-    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+    def posterior(self, surrogate: Surrogate, domain: Array) -> Predicted:
         """Return what the memory holds."""
         del domain
-        return memory.mean.copy(), memory.variance.copy(), memory.spread.copy()
+        return surrogate.mean.copy(), surrogate.variance.copy(), surrogate.bound_variance.copy()
 
 
-class Box(Decisions):
+class Box(ActionSet):
     """The box [0, 1]^d: Sobol candidates, then a bounded quasi-Newton climb from the best.
 
     The features are made on the candidates, at most 200, and continue to any other point. What
@@ -171,47 +180,51 @@ class Box(Decisions):
                 phi, prior = self._extend(point[None], rank)
                 found[i, :rank] = phi[0]
                 left[i] = max(prior[0] - phi[0] @ phi[0], 0.0)
-        return found, self.basis.ridge / (self.basis.ridge + left)
+        return found, self.basis.regularization / (self.basis.regularization + left)
 
     def choose(
-        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+        self,
+        surrogate: Surrogate,
+        width: Array,
+        uniform: UniformStreams,
+        weights: Array | None = None,
     ) -> NDArray[Any]:
         """Return the points, `(B, d)`, in single precision, as the environment plays them."""
-        start = self._best_points(memory, width, uniform, weights)
+        start = self._best_points(surrogate, width, uniform, weights)
         with blas.single_thread():
             found = [
-                self._climb(i, memory, width[i], place, weights) for i, place in enumerate(start)
+                self._climb(i, surrogate, width[i], place, weights) for i, place in enumerate(start)
             ]
         return np.stack(found)
 
-    def _predictor(self, i: int, memory: Memory) -> Callable[[Array], Predicted]:
+    def _predictor(self, i: int, surrogate: Surrogate) -> Callable[[Array], Predicted]:
         """Return learner i's mean, variance and the bound's variance as functions of points."""
-        predict, rank = memory.predictor(i), int(self.basis.rank[i])
+        predict, rank = surrogate.predictor(i), int(self.basis.rank[i])
 
         def _predict(X: Array) -> Predicted:
             table, prior = self._extend(X, rank)
             phi = table.T
             residual = np.maximum(prior - np.einsum("ij,ij->j", phi, phi), 0.0)
-            mean, variance, spread = predict(phi)
-            return mean, variance + residual, spread + residual
+            mean, variance, bound_variance = predict(phi)
+            return mean, variance + residual, bound_variance + residual
 
         return _predict
 
     def _climb(
-        self, i: int, memory: Memory, width: float, start: int, weights: Array | None
+        self, i: int, surrogate: Surrogate, width: float, start: int, weights: Array | None
     ) -> Array:
         """Return where learner i's score is largest, as far as a climb from `start` finds it."""
-        predict, rank = self._predictor(i, memory), int(self.basis.rank[i])
+        predict, rank = self._predictor(i, surrogate), int(self.basis.rank[i])
 
-        def _deviation(X: Array, spread: Array) -> Array:
+        def _deviation(X: Array, bound_variance: Array) -> Array:
             if weights is None:
-                return np.sqrt(spread)
+                return np.sqrt(bound_variance)
             found: Array = self._extend(X, rank)[0] @ weights[i, :rank]
             return found
 
         def _bounds(X: Array) -> Array:
-            mean, _, spread = predict(X)
-            bound: Array = mean + width * _deviation(X, spread)
+            mean, _, bound_variance = predict(X)
+            bound: Array = mean + width * _deviation(X, bound_variance)
             return bound
 
         def _descent(x: Array) -> tuple[float, Array]:
@@ -219,10 +232,10 @@ class Box(Decisions):
             up, down = np.split(value[1:], 2)
             return -value[0], (down - up) / (2 * STEP)
 
-        known = np.sqrt(memory.spread[i])
+        known = np.sqrt(surrogate.bound_variance[i])
         if weights is not None:
             known = weights[i, :rank] @ self.basis.phi[:rank]
-        tops = self._neighbourhood(memory.mean[i] + width * known, start)
+        tops = self._neighbourhood(surrogate.mean[i] + width * known, start)
         values = _bounds(tops)
         first = tops[int(values.argmax()) if values.max() > values[0] + TIE else 0]
         box = [(0.0, 1.0)] * len(first)
@@ -244,10 +257,10 @@ class Box(Decisions):
         """Continue the features to these points."""
         return self._extend(domain[rows])[0]
 
-    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+    def posterior(self, surrogate: Surrogate, domain: Array) -> Predicted:
         """Return the posteriors on the problem's grid."""
         with blas.single_thread():
-            learners = range(len(self.basis.ridge))
-            found = [self._predictor(i, memory)(domain) for i in learners]
-        mean, variance, spread = np.stack(found, axis=1)
-        return mean, variance, spread
+            learners = range(len(self.basis.regularization))
+            found = [self._predictor(i, surrogate)(domain) for i in learners]
+        mean, variance, bound_variance = np.stack(found, axis=1)
+        return mean, variance, bound_variance

@@ -10,23 +10,23 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Agent, Mask, locked
+from wgp_agents.base import Agent, locked
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds, bounds_by_norm
 from wgp_agents.gp.acquisition import Choice, optimistic
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.contexts import Contexts, decision_set
-from wgp_agents.gp.planned_gain import GAINS, PlannedGains, check_gains, computed_gain
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.contexts import ChangingArms, action_set_of
+from wgp_agents.gp.gain_bounds import GAINS, GainBounds, check_gains, computed_gain
 from wgp_agents.gp.posterior import Interval, Posterior, posterior_of
+from wgp_agents.gp.restart_rule import RestartRule
 from wgp_agents.gp.source import feature_source
-from wgp_agents.gp.supervisor import Supervisor
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import CONFIDENCE, WidthForm, deng_width, step_delta
 from wgp_agents.parameters import noise_model, norm_bounds, not_drawn, per_learner
 from wgp_gym.arrays import kept
 from wgp_gym.features import FeatureMap
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_choice, reject
 
 __all__ = ["GPAgent", "GPParameters", "Posterior"]
@@ -52,12 +52,12 @@ class GPAgent(Agent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        memory: The memory's class.
+        surrogate: The memory's class.
         forgetting: The memory's parameter; None forgets nothing.
         choice: What it makes of posterior and beta: `optimistic` (the upper confidence bound),
             `randomised` or `thompson`.
         width_form: The formula of beta where `confidence_width` is "theory".
-        supervisor: What stands above the memory, and may empty it or force plays. The clock of
+        restart_rule: What stands above the surrogate, and may empty it or force plays. The clock of
             the confidence bound goes on.
         regularization: lambda in [1e-9, 1e60], the model's noise variance. Default max(R^2, 1e-6).
         delta: The probability in (0, 1) with which the confidence bound may fail.
@@ -71,7 +71,7 @@ class GPAgent(Agent):
             the bound holds for it. "greedy": that of the best plays that a greedy search finds,
             a lower bound of the maximum in [Deng22], hence without its guarantee. "bound": an
             upper bound of the maximum, [Deng22] Theorems 6 and 7; on a box, of its grid.
-            "determinant": another, for few features: see `PlannedGains`.
+            "determinant": another, for few features: see `GainBounds`.
         features: "exact"; "quadrature" or "random", Fourier features of default size; "linear",
             phi(x) = x; or a feature map: see `feature_source`.
 
@@ -80,10 +80,10 @@ class GPAgent(Agent):
     agent plays its points; on a box (`continuous=True`) any point, found as `Box` describes.
 
     Attributes:
-        decisions: What can be chosen, and its features.
-        memory: The posterior.
-        choice, supervisor: As given.
-        planned: The gains of planned plays; None where `gain` is "realised".
+        action_set: What can be chosen, and its features.
+        surrogate: The posterior.
+        choice, restart_rule: As given.
+        gain_bounds: The gains of planned plays; None where `gain` is "realised".
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -93,11 +93,11 @@ class GPAgent(Agent):
         self,
         env: Any,
         *,
-        memory: Callable[[Decisions], Memory],
+        surrogate: Callable[[ActionSet], Surrogate],
         forgetting: Forgetting | None = None,
         choice: Choice = optimistic,
         width_form: WidthForm = deng_width,
-        supervisor: Supervisor | None = None,
+        restart_rule: RestartRule | None = None,
         regularization: Any = None,
         delta: Any = 0.1,
         norm_bound: Any = None,
@@ -109,7 +109,7 @@ class GPAgent(Agent):
     ) -> None:
         super().__init__(env)
         batch, owner = self.num_learners, type(self).__name__
-        self.width_form, self.choice, self.supervisor = width_form, choice, supervisor
+        self.width_form, self.choice, self.restart_rule = width_form, choice, restart_rule
         self._given_norm_bound = norm_bound = kept(norm_bound)
         norm_bounds(owner, norm_bound, self.problem, batch)  # at once, not only at the restart
         self.noise_scale, self.regularization = noise_model(
@@ -126,14 +126,14 @@ class GPAgent(Agent):
         if self.problem.contextual:
             check_gains(owner, gain, forgetting)
         source = feature_source(features, self.problem, owner)
-        space = decision_set(self.problem)
+        space = action_set_of(self.problem)
         # Nobody knows how long the features of arms to come are, if somebody else makes them.
         self._unknown_lengths = self.problem.contextual and callable(features)
-        self.decisions: Decisions = space(source, self.problem.domain, self.regularization)
-        self.planned: PlannedGains | None = None
+        self.action_set: ActionSet = space(source, self.problem.domain, self.regularization)
+        self.gain_bounds: GainBounds | None = None
         if gain != "realised":
-            self.planned = PlannedGains(gain, self.decisions.basis, source, self.problem)
-        self.memory = memory(self.decisions)
+            self.gain_bounds = GainBounds(gain, self.action_set.basis, source, self.problem)
+        self.surrogate = surrogate(self.action_set)
         self.forgetting = None if forgetting is None else self._checked_forgetting(forgetting)
 
     def _checked_forgetting(self, forgetting: Forgetting) -> Forgetting:
@@ -141,7 +141,7 @@ class GPAgent(Agent):
         forgetting.check(type(self).__name__, self.num_learners)
         if not forgetting.gain_is_computed:
             return forgetting
-        gains = computed_gain(self.decisions.basis, self.problem.horizon)
+        gains = computed_gain(self.action_set.basis, self.problem.horizon)
         return replace(forgetting, information_gain=gains)
 
     def _restart(self, mask: Mask) -> None:
@@ -149,26 +149,26 @@ class GPAgent(Agent):
         bound = norm_bounds(owner, given, self.problem, self.num_learners)
         if bound is None and isinstance(self.confidence_width, str):
             not_drawn("norm bound", "norm_bound")
-        forgetting = np.full(self.num_learners, self.memory.nothing_forgotten)
+        forgetting = np.full(self.num_learners, self.surrogate.nothing_forgotten)
         if self.forgetting is not None:
             forgetting = self.forgetting(self.problem, self.num_learners)
         if bound is not None:
             self.norm_bound[mask] = bound[mask]
-        self.memory.restart(mask, forgetting)
+        self.surrogate.restart(mask, forgetting)
         self._steps[mask] = 0
-        if isinstance(self.decisions, Contexts) and self.arms is None:
-            self.decisions.show(None)
-        if self.planned is not None:
-            self.planned.restart(mask, self.memory.ratios)
-        if self.supervisor is not None:
-            self.supervisor.restart(mask, self.problem, bound, self.noise_scale)
+        if isinstance(self.action_set, ChangingArms) and self.arms is None:
+            self.action_set.show(None)
+        if self.gain_bounds is not None:
+            self.gain_bounds.restart(mask, self.surrogate.ratios)
+        if self.restart_rule is not None:
+            self.restart_rule.restart(mask, self.problem, bound, self.noise_scale)
 
     def _reward_bounds(self) -> RewardBounds | None:
         if self._unknown_lengths:
             return None
         own = isinstance(self.confidence_width, str) or self._given_norm_bound is not None
         bound = self.norm_bound if own else None
-        longest = self.decisions.basis.prior.max()
+        longest = self.action_set.basis.prior.max()
         return bounds_by_norm(self.problem, bound, self.noise_scale, longest)
 
     def _widths(self) -> Array:
@@ -188,24 +188,24 @@ class GPAgent(Agent):
 
     def width_gain(self) -> Array:
         """Return the information gain that beta takes, `(B,)`."""
-        if self.planned is None:
-            return self.memory.gain
-        return self.planned.after(self.memory.held)
+        if self.gain_bounds is None:
+            return self.surrogate.gain
+        return self.gain_bounds.after(self.surrogate.held)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        if self.supervisor is not None:
-            retuned = self.supervisor.before(self.memory, uniform)
-            if retuned is not None and self.planned is not None:
-                self.planned.restart(retuned, self.memory.ratios)
-        if isinstance(self.decisions, Contexts):
-            self.decisions.show(self.arms)
-        plays = self.choice(self.decisions, self.memory, self._widths(), uniform)
-        return plays if self.supervisor is None else self.supervisor.chosen(plays)
+        if self.restart_rule is not None:
+            retuned = self.restart_rule.before(self.surrogate, uniform)
+            if retuned is not None and self.gain_bounds is not None:
+                self.gain_bounds.restart(retuned, self.surrogate.ratios)
+        if isinstance(self.action_set, ChangingArms):
+            self.action_set.show(self.arms)
+        plays = self.choice(self.action_set, self.surrogate, self._widths(), uniform)
+        return plays if self.restart_rule is None else self.restart_rule.chosen(plays)
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        if self.supervisor is not None:
-            self.supervisor.observe(self.decisions, self.memory, actions, rewards, active)
-        self.memory.update(actions, rewards, active)
+        if self.restart_rule is not None:
+            self.restart_rule.observe(self.action_set, self.surrogate, actions, rewards, active)
+        self.surrogate.update(actions, rewards, active)
         self._steps += active
 
     @locked
@@ -217,7 +217,7 @@ class GPAgent(Agent):
             ValueError: If it is not finite.
         """
         self._require_reset()
-        mean, variance, _ = self.decisions.posterior(self.memory, self.problem.domain)
+        mean, variance, _ = self.action_set.posterior(self.surrogate, self.problem.domain)
         return posterior_of(mean, np.sqrt(variance), self.batched)
 
     @locked
@@ -239,8 +239,8 @@ class GPAgent(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        mean, _, spread = self.decisions.posterior(self.memory, self.problem.domain)
-        half = self._widths()[:, None] * np.sqrt(spread)
+        mean, _, bound_variance = self.action_set.posterior(self.surrogate, self.problem.domain)
+        half = self._widths()[:, None] * np.sqrt(bound_variance)
         lower, upper = mean - half, mean + half
         return Interval(lower, upper) if self.batched else Interval(lower[0], upper[0])
 
@@ -253,9 +253,9 @@ class GPAgent(Agent):
         """
         domain, size = self.problem.domain, min(len(self.problem.domain), ERROR_POINTS)
         rows = np.linspace(0, len(domain) - 1, size).astype(np.intp)
-        table = self.decisions.table(domain, rows)
+        table = self.action_set.table(domain, rows)
         gram = self.problem.kernel(domain[rows], domain[rows])
-        ranks = self.decisions.basis.rank
+        ranks = self.action_set.basis.rank
         found = {m: np.abs(gram - table[:, :m] @ table[:, :m].T).max() for m in set(ranks.tolist())}
         errors = np.array([found[m] for m in ranks.tolist()], float)
         return errors if self.batched else float(errors[0])
@@ -268,7 +268,7 @@ class GPAgent(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        return self.memory.gain.copy() if self.batched else float(self.memory.gain[0])
+        return self.surrogate.gain.copy() if self.batched else float(self.surrogate.gain[0])
 
 
 def checked_width(owner: str, value: Any, batch: int) -> Any:

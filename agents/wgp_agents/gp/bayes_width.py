@@ -20,27 +20,24 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_agents.parameters import per_learner
 from wgp_gym.features import FeatureMap
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Indices
 from wgp_gym.validation import as_floats, check_float, check_int, check_names, reject
 
 __all__ = [
     "BayesParameters",
     "BoxWidth",
-    "Counts",
     "DriftingBoxWidth",
     "FiniteWidth",
     "HeuristicWidth",
+    "Indices",
     "bayes_parameters",
     "bayes_width",
     "root",
 ]
-
-Counts = NDArray[np.int64]
 
 
 class BayesParameters(TypedDict, total=False):
@@ -80,7 +77,7 @@ class FiniteWidth:
         check_delta("FiniteWidth", self.delta)
         check_int("arms", self.arms, "FiniteWidth", 1)
 
-    def __call__(self, counts: Counts) -> Array:
+    def __call__(self, counts: Indices) -> Array:
         """Return beta_t^{1/2} after so many observations, `(B,)`."""
         rounds = math.pi**2 * (counts + 1.0) ** 2 / (6 * np.asarray(self.delta))
         return root(2 * np.log(self.arms * rounds))
@@ -112,7 +109,7 @@ class BoxWidth:
     def __post_init__(self) -> None:
         check_box("BoxWidth", self.delta, self.dim, self.a, self.b)
 
-    def __call__(self, counts: Counts) -> Array:
+    def __call__(self, counts: Indices) -> Array:
         """Return beta_t^{1/2} after so many observations, `(B,)`."""
         squares, delta = (counts + 1.0) ** 2, np.asarray(self.delta)
         slope = self.b * root(np.log(4 * self.dim * self.a / delta))
@@ -148,7 +145,7 @@ class DriftingBoxWidth:
     def __post_init__(self) -> None:
         check_box("DriftingBoxWidth", self.delta, self.dim, self.a, self.b)
 
-    def __call__(self, counts: Counts) -> Array:
+    def __call__(self, counts: Indices) -> Array:
         """Return beta_t^{1/2} after so many observations, `(B,)`."""
         squares = (counts + 1.0) ** 2
         rounds = math.pi**2 * squares / (2 * np.asarray(self.delta))
@@ -176,7 +173,7 @@ class HeuristicWidth:
         check_float("scale", self.scale, "HeuristicWidth", 0.0)
         check_float("rate", self.rate, "HeuristicWidth", 0.0, closed="neither")
 
-    def __call__(self, counts: Counts) -> Array:
+    def __call__(self, counts: Indices) -> Array:
         """Return beta_t^{1/2} after so many observations, `(B,)`."""
         return root(self.scale * np.log(self.rate * (counts + 1.0)))
 
@@ -216,8 +213,8 @@ def bayes_width(
     problem: BanditProblem,
     given: Any,
     delta: Any,
-    on_box: Callable[[Any, int], Callable[[Counts], Array]],
-    **named: Callable[[Counts], Array],
+    on_box: Callable[[Any, int], Callable[[Indices], Array]],
+    **named: Callable[[Indices], Array],
 ) -> Any:
     """Return `confidence_width` as `GPAgent` takes it where there is no norm bound.
 

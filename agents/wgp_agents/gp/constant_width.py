@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wgp_agents.gp.bayes_width import Counts, root
-from wgp_gym.kernels import Array
+from wgp_agents.gp.bayes_width import root
+from wgp_gym.types import Array, Indices
 from wgp_gym.validation import check_float, check_int
 
 __all__ = ["ConstantWidth"]
@@ -44,7 +44,7 @@ class ConstantWidth:
         check_int("horizon", self.horizon, "ConstantWidth", 1)
         check_float("alpha", self.alpha, "ConstantWidth", 0.0)
 
-    def __call__(self, counts: Counts) -> Array:
+    def __call__(self, counts: Indices) -> Array:
         """Return beta^{1/2}, `(B,)`, however many observations there are."""
         eps = np.broadcast_to(self.drift(), counts.shape)
         lasting = -np.log(np.maximum(eps, 1.0 / self.horizon))

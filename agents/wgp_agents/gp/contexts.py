@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.acquisition import upper_bounds
-from wgp_agents.gp.action_sets import Arms, Box, Decisions, Predicted
+from wgp_agents.gp.action_sets import ActionSet, Arms, Box, Predicted
 from wgp_agents.kernels import gram as compiled
 from wgp_agents.kernels.arrays import DiscountArrays, DriftArrays
 from wgp_agents.kernels.drift import context_drift
 from wgp_gym.features import FeatureMap, Features
-from wgp_gym.kernels import Array, FeatureKernel, Kernel
+from wgp_gym.kernels import FeatureKernel, Kernel
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 if TYPE_CHECKING:
-    from wgp_agents.gp.surrogates.weighted import Memory
+    from wgp_agents.gp.surrogates.weighted import Surrogate
 
-__all__ = ["Contexts", "decision_set"]
+__all__ = ["ChangingArms", "action_set_of"]
 
 
-class Contexts(Decisions):
+class ChangingArms(ActionSet):
     """Arms that each learner is shown before it chooses, with features of finite number.
 
     A play is the place of the arm: the next step has others at its index.
@@ -62,23 +63,27 @@ class Contexts(Decisions):
         return self._map(plays), None
 
     def choose(
-        self, memory: Memory, width: Array, uniform: UniformStreams, weights: Array | None = None
+        self,
+        surrogate: Surrogate,
+        width: Array,
+        uniform: UniformStreams,
+        weights: Array | None = None,
     ) -> NDArray[Any]:
         """Return the arms, `(B,)`."""
-        mean, _, spread = self._predict(memory)
+        mean, _, bound_variance = self._predict(surrogate)
         scores = np.empty_like(mean)
         if weights is None:
-            upper_bounds(mean, spread, width, scores)
+            upper_bounds(mean, bound_variance, width, scores)
         else:
             scores = mean + width[:, None] * np.einsum("bm,bmn->bn", weights, self._tables)
         return argmax(scores, uniform.draw())
 
-    def _predict(self, memory: Memory) -> Predicted:
+    def _predict(self, surrogate: Surrogate) -> Predicted:
         """Return means, variances and the bound's variances of the arms shown, `(B, n)` each."""
-        arrays = memory.arrays
+        arrays = surrogate.arrays
         mean, variance, tight = np.empty((3, len(self._tables), self._tables.shape[2]))
         if isinstance(arrays, DiscountArrays):
-            wanted = tight if memory.spread is not memory.variance else tight[:, :0]
+            wanted = tight if surrogate.bound_variance is not surrogate.variance else tight[:, :0]
             compiled.context_posteriors(self._tables, self.basis, arrays, mean, variance, wanted)
             return mean, variance, tight if wanted is tight else variance
         assert isinstance(arrays, DriftArrays)
@@ -89,14 +94,14 @@ class Contexts(Decisions):
         """Return the features of these points."""
         return self._map(domain[rows])
 
-    def posterior(self, memory: Memory, domain: Array) -> Predicted:
+    def posterior(self, surrogate: Surrogate, domain: Array) -> Predicted:
         """Return the posteriors of the arms that were last shown."""
         del domain
-        return self._predict(memory)
+        return self._predict(surrogate)
 
 
-def decision_set(problem: BanditProblem) -> type[Arms | Box | Contexts]:
+def action_set_of(problem: BanditProblem) -> type[Arms | Box | ChangingArms]:
     """Return how memories see the set that a problem's actions are from."""
     if problem.contextual:
-        return Contexts
+        return ChangingArms
     return Box if problem.continuous else Arms

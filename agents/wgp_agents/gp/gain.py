@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wgp_agents.gp.spectrum import Spectrum
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_float, reject
 
 __all__ = [
@@ -75,13 +75,15 @@ def information_gain(gram: Array, weights: Array, regularization: float) -> floa
             parameter is out of its range.
     """
     gram, weights = np.asarray(gram, float), np.asarray(weights, float)
-    ridge = check_float("regularization", regularization, "information_gain", 0, closed="neither")
+    regularization = check_float(
+        "regularization", regularization, "information_gain", 0, closed="neither"
+    )
     t, owner = len(gram), "information_gain"
     if gram.shape != (t, t) or not np.allclose(gram, gram.T, atol=1e-12):
         reject("gram", owner, "a symmetric square matrix", gram.shape)
     if weights.shape != (t,) or not ((weights >= 0) & (weights < math.inf)).all():
         reject("weights", owner, f"of shape ({t},), finite and at least 0", weights)
-    root = np.sqrt(weights / ridge)
+    root = np.sqrt(weights / regularization)
     try:
         factor = np.linalg.cholesky(np.eye(t) + root[:, None] * gram * root)
     except np.linalg.LinAlgError:
@@ -91,7 +93,7 @@ def information_gain(gram: Array, weights: Array, regularization: float) -> floa
 
 @compiled
 def greedy_loop(
-    phi: Array, weights: Array, ridge: Array, gains: Array, points: NDArray[np.int64]
+    phi: Array, weights: Array, regularization: Array, gains: Array, points: NDArray[np.int64]
 ) -> None:
     """Fill `gains` and `points`, learner by learner. See `greedy_gains`.
 
@@ -100,8 +102,8 @@ def greedy_loop(
     square root only ever shrinks, so no variance can come out negative.
     """
     m, n = phi.shape
-    for learner in range(len(ridge)):
-        Z = phi / math.sqrt(ridge[learner])
+    for learner in range(len(regularization)):
+        Z = phi / math.sqrt(regularization[learner])
         total = 0.0
         for step in range(weights.shape[1]):
             w = weights[learner, step]
@@ -154,23 +156,23 @@ def greedy_gains(table: Array, weights: Array, regularization: ArrayLike) -> Gre
         submodular set functions. Mathematical Programming 14, 1978.
     """
     table, owner = np.asarray(table, float), "greedy_gains"
-    w, ridge = np.asarray(weights, float), np.asarray(regularization, float)
+    w, regularization = np.asarray(weights, float), np.asarray(regularization, float)
     if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
         reject("table", owner, "a finite table (n, m)", table.shape)
     if w.ndim not in (1, 2) or w.size == 0 or not ((w >= 0) & (w < math.inf)).all():
         reject("weights", owner, "of shape (t,) or (B, t), finite and at least 0", weights)
     if (np.diff(w, axis=-1) > 0).any():
         reject("weights", owner, "not increasing: newest first", weights)
-    if ridge.ndim > 1 or not ((ridge > 0) & (ridge < math.inf)).all():
+    if regularization.ndim > 1 or not ((regularization > 0) & (regularization < math.inf)).all():
         reject("regularization", owner, "in (0, inf), a scalar or of shape (B,)", regularization)
-    batch, batched = np.atleast_2d(w), w.ndim == 2 or ridge.ndim == 1
-    B = max(len(batch), ridge.size)
-    if len(batch) not in (1, B) or ridge.size not in (1, B):
+    batch, batched = np.atleast_2d(w), w.ndim == 2 or regularization.ndim == 1
+    B = max(len(batch), regularization.size)
+    if len(batch) not in (1, B) or regularization.size not in (1, B):
         reject("regularization", owner, f"a scalar or of shape ({len(batch)},)", regularization)
     batch = np.ascontiguousarray(np.broadcast_to(batch, (B, batch.shape[1])))
     gains, points = np.empty(batch.shape), np.empty(batch.shape, np.int64)
-    ridge = np.ascontiguousarray(np.broadcast_to(ridge, B))
-    greedy_loop(np.ascontiguousarray(table.T), batch, ridge, gains, points)
+    regularization = np.ascontiguousarray(np.broadcast_to(regularization, B))
+    greedy_loop(np.ascontiguousarray(table.T), batch, regularization, gains, points)
     return Greedy(gains, points) if batched else Greedy(gains[0], points[0])
 
 
@@ -193,12 +195,12 @@ def gain_bound(spectrum: Spectrum, total_weight: ArrayLike, regularization: Arra
         ValueError: If a parameter is out of its range.
     """
     S = as_floats("total_weight", total_weight, "gain_bound", "in [0, inf)")
-    ridge = as_floats("regularization", regularization, "gain_bound", "in (0, inf)")
+    regularization = as_floats("regularization", regularization, "gain_bound", "in (0, inf)")
     if not (np.isfinite(S) & (S >= 0)).all():
         reject("total_weight", "gain_bound", "in [0, inf)", total_weight)
-    if not (np.isfinite(ridge) & (ridge > 0)).all():
+    if not (np.isfinite(regularization) & (regularization > 0)).all():
         reject("regularization", "gain_bound", "in (0, inf)", regularization)
-    ratio = np.asarray(S / ridge)
+    ratio = np.asarray(S / regularization)
     N = np.arange(len(spectrum.tails))
     value, best = np.empty(ratio.size), np.empty(ratio.size, np.intp)
     for start in range(0, ratio.size, BLOCK):  # a block at a time: there are S x N values

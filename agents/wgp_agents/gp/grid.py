@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from wgp_agents.base import Agent, Mask, locked
+from wgp_agents.base import Agent, locked
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds, bounds_by_norm
 from wgp_agents.gp.action_sets import Arms
-from wgp_agents.gp.contexts import Contexts
+from wgp_agents.gp.contexts import ChangingArms
 from wgp_agents.gp.posterior import Posterior, posterior_of
 from wgp_agents.gp.source import feature_source
 from wgp_agents.parameters import noise_model
 from wgp_gym.features import FeatureMap
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 
 __all__ = ["Grid", "GridAgent", "GridParameters"]
 
@@ -83,9 +83,9 @@ class GridAgent(Agent):
         self.noise_scale, self.regularization = noise_model(
             owner, problem, noise_scale, regularization, batch
         )
-        space = Contexts if problem.contextual else Arms
+        space = ChangingArms if problem.contextual else Arms
         source = feature_source(features, problem, owner)
-        self.decisions = space(source, problem.domain, self.regularization)
+        self.action_set = space(source, problem.domain, self.regularization)
         self._rows = np.arange(batch)
         self._grid = Grid(problem)
 
@@ -105,7 +105,7 @@ class GridAgent(Agent):
         """Return posterior means and variances of the points, `(B, n)` each."""
 
     def _reward_bounds(self) -> RewardBounds | None:
-        longest = self.decisions.basis.prior.max()
+        longest = self.action_set.basis.prior.max()
         return bounds_by_norm(self.problem, None, self.noise_scale, longest)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wgp_agents.core.argmax import not_finite
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["Interval", "Posterior", "posterior_of"]
 

@@ -18,8 +18,9 @@ from wgp_gym.fourier import (
     random_features,
     sup_error,
 )
-from wgp_gym.kernels import Array, FeatureKernel, Kernel, Linear, SquaredExponential
+from wgp_gym.kernels import FeatureKernel, Kernel, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, reject
 
 __all__ = ["feature_source"]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from wgp_gym.features import FeatureMap, exact_features
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
 
 __all__ = ["Spectrum", "mercer_spectrum"]

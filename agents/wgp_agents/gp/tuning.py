@@ -1,4 +1,4 @@
-"""Memory lengths from theory: [Deng22] Corollary 5, and Remark 1 of [Zhou21].
+"""Surrogate lengths from theory: [Deng22] Corollary 5, and Remark 1 of [Zhou21].
 
 References:
     [Zhou21] Zhou, Shroff. No-Regret Algorithms for Time-Varying Bayesian Optimization. 2021.
@@ -16,8 +16,8 @@ import numpy as np
 
 from wgp_agents.parameters import not_drawn, per_learner
 from wgp_gym.arrays import kept
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 __all__ = ["MAX_RATE", "Forgetting", "forgetting_rate", "gain_order", "memory_length"]

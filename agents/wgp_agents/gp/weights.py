@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_float, check_int, reject
 
 __all__ = ["double_weights", "single_weights", "total_weight", "weight_sums"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.kernels.arrays import DiscountArrays
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["AgeingArrays", "ageing_update"]
 

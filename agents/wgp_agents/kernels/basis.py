@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.features import Features
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["Basis", "make_basis"]
 
@@ -21,7 +21,7 @@ class Basis(NamedTuple):
 
     Attributes:
         phi: Column a is phi(x_a), `(m, n)`.
-        ridge: lambda of every learner, `(B,)`.
+        regularization: lambda of every learner, `(B,)`.
         rank: How many features each learner uses, `(B,)`.
         residual: k(x, x) less the squares of these, `(B, n)`: what the features leave out. The
             variances have it added, so that equal arms stay exactly equal.
@@ -29,7 +29,7 @@ class Basis(NamedTuple):
     """
 
     phi: Array
-    ridge: Array
+    regularization: Array
     rank: NDArray[np.int64]
     residual: Array
     prior: Array

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from wgp_agents.kernels.arrays import DiscountArrays
 from wgp_agents.kernels.basis import Basis
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["deviation_of", "posterior_of", "posteriors", "single_thread"]
 
@@ -33,9 +33,9 @@ def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -
     """Compute what `wgp_agents.kernels.gram.posteriors` computes, learner by learner."""
     with single_thread():
         for i in np.flatnonzero(active).tolist():
-            m, ridge = int(basis.rank[i]), float(basis.ridge[i])
-            R2 = factor(state.double_gram[i], m, ridge)
-            state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(ridge)
+            m, regularization = int(basis.rank[i]), float(basis.regularization[i])
+            R2 = factor(state.double_gram[i], m, regularization)
+            state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(regularization)
             predict = posterior_of(i, basis, state)
             for start in range(0, basis.phi.shape[1], ARM_BLOCK):
                 block = slice(start, start + ARM_BLOCK)
@@ -46,10 +46,10 @@ def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -
                     state.tight[i, block] = tight + basis.residual[i, block]
 
 
-def factor(A: Array, m: int, ridge: float) -> Array:
-    """Return the upper Cholesky factor of A + ridge I, leading `(m, m)` only."""
+def factor(A: Array, m: int, regularization: float) -> Array:
+    """Return the upper Cholesky factor of A + regularization I, leading `(m, m)` only."""
     V = A[:m, :m].copy()
-    V.flat[:: m + 1] += ridge
+    V.flat[:: m + 1] += regularization
     R: Array = cholesky(V, overwrite_a=True, check_finite=False)
     return R
 
@@ -62,18 +62,18 @@ def posterior_of(
     It returns means, variances and, where the state keeps them, those of [Deng22] Theorem 2,
     `(q,)` each, without what the features leave out. BLAS takes as many threads as it is given.
     """
-    m, ridge = int(basis.rank[i]), float(basis.ridge[i])
-    R = factor(state.gram[i], m, ridge)
+    m, regularization = int(basis.rank[i]), float(basis.regularization[i])
+    R = factor(state.gram[i], m, regularization)
     b = state.target[i, :m] + state.lost[i, :m]
     z = solve_triangular(R, b, trans="T", check_finite=False)
     turned = np.zeros((m, 0))
     if state.tight.size:  # of `wgp_agents.kernels.gram.tight_factor`: R^{-T} R2^T
-        R2 = factor(state.double_gram[i], m, ridge)
+        R2 = factor(state.double_gram[i], m, regularization)
         turned = solve_triangular(R, R2.T, trans="T", check_finite=False)
 
     def _predict(phi: Array) -> tuple[Array, Array, Array]:
         Y = solve_triangular(R, phi, trans="T", check_finite=False)
-        squares = [ridge * np.einsum("ij,ij->j", A, A) for A in (Y, turned.T @ Y)]
+        squares = [regularization * np.einsum("ij,ij->j", A, A) for A in (Y, turned.T @ Y)]
         return z @ Y, squares[0], squares[1]
 
     return _predict
@@ -81,9 +81,12 @@ def posterior_of(
 
 def deviation_of(i: int, normals: Array, basis: Basis, state: DiscountArrays) -> Array:
     """Return what `wgp_agents.kernels.gram.deviations` draws for learner i, `(m,)`."""
-    m, ridge = int(basis.rank[i]), float(basis.ridge[i])
-    R, R2 = factor(state.gram[i], m, ridge), factor(state.double_gram[i], m, ridge)
+    m, regularization = int(basis.rank[i]), float(basis.regularization[i])
+    R, R2 = (
+        factor(state.gram[i], m, regularization),
+        factor(state.double_gram[i], m, regularization),
+    )
     z = solve_triangular(R, R2.T @ normals[:m], trans="T", check_finite=False)
     drawn = np.zeros(len(normals))
-    drawn[:m] = np.sqrt(ridge) * solve_triangular(R, z, check_finite=False)
+    drawn[:m] = np.sqrt(regularization) * solve_triangular(R, z, check_finite=False)
     return drawn

@@ -12,14 +12,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Indices
 
 __all__ = ["fill_designs", "fill_factors"]
 
-Indices = NDArray[np.int64]
 
 TOLERANCE = 1e-9  # the gap, in units of max(1, sum_a p_a v_a), at which a design is done
 ROUNDS = 1_000  # some 20 are what 100 arms take
@@ -56,11 +54,11 @@ def solve_transposed(R: Array, k: int, Y: Array, count: int) -> None:
 
 
 @compiled
-def factor_of(phi: Array, m: int, ridge: float, p: Array, R: Array) -> None:
+def factor_of(phi: Array, m: int, regularization: float, p: Array, R: Array) -> None:
     """Compute R with S(p) = R^T R, upper."""
     R[:m, :m] = 0.0
     for i in range(m):
-        R[i, i] = ridge
+        R[i, i] = regularization
     for a in range(len(p)):
         if p[a] > 0.0:
             column = phi[:m, a].copy()
@@ -278,13 +276,13 @@ def newton_step(R: Array, phi: Array, m: int, costs: Array, p: Array) -> bool:
 
 
 @compiled
-def fill_design(phi: Array, m: int, ridge: float, costs: Array, p: Array) -> float:
+def fill_design(phi: Array, m: int, regularization: float, costs: Array, p: Array) -> float:
     """Fill in one learner's p, and return its gap. See `optimal_designs`."""
     everyone, R, gap = np.arange(len(p)), np.empty((m, m)), math.inf
     p[:] = 0.0
     p[np.argmin(costs)] = 1.0
     for _ in range(ROUNDS):
-        factor_of(phi, m, ridge, p, R)
+        factor_of(phi, m, regularization, p, R)
         v = squares(solved(R, m, phi, everyone))
         gap, unit = gap_of(v, costs, p)
         if gap <= TOLERANCE * unit:
@@ -292,25 +290,30 @@ def fill_design(phi: Array, m: int, ridge: float, costs: Array, p: Array) -> flo
         best, _ = extremes(v, costs, p)
         if p[best] == 0.0:
             exchange(inverse(R, m), v, phi, m, costs, p)
-            factor_of(phi, m, ridge, p, R)
+            factor_of(phi, m, regularization, p, R)
         while newton_step(R, phi, m, costs, p):  # an arm fewer each time
-            factor_of(phi, m, ridge, p, R)
+            factor_of(phi, m, regularization, p, R)
     return gap
 
 
 @compiled
 def fill_designs(
-    phi: Array, rank: Indices, ridge: Array, costs: Array, probabilities: Array, gaps: Array
+    phi: Array,
+    rank: Indices,
+    regularization: Array,
+    costs: Array,
+    probabilities: Array,
+    gaps: Array,
 ) -> None:
     """Fill in the designs of all learners. See `optimal_designs`."""
     for i in range(len(rank)):
-        gaps[i] = fill_design(phi, rank[i], ridge[i], costs[i], probabilities[i])
+        gaps[i] = fill_design(phi, rank[i], regularization[i], costs[i], probabilities[i])
 
 
 @compiled
 def fill_factors(
-    phi: Array, rank: Indices, ridge: Array, probabilities: Array, factors: Array
+    phi: Array, rank: Indices, regularization: Array, probabilities: Array, factors: Array
 ) -> None:
     """Fill in the factors of all learners. See `design_factors`."""
     for i in range(len(rank)):
-        factor_of(phi, rank[i], ridge[i], probabilities[i], factors[i])
+        factor_of(phi, rank[i], regularization[i], probabilities[i], factors[i])

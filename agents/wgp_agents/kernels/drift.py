@@ -5,7 +5,7 @@ Notation, for one filter, phi being the features of the play and lambda the nois
 | symbol | code | meaning |
 |---|---|---|
 | P, theta | `covariance`, `weights` | of the weights that the next play meets |
-| u, s | `u`, `spread` | P phi, and phi^T P phi: the variance of the play's mean |
+| u, s | `u`, `innovation_variance` | P phi, and phi^T P phi: the variance of the play's mean |
 | nu | `surprise` | the innovation y - phi^T theta, of variance s + lambda |
 
 Loops as in `wgp_agents.kernels.gram`. Each kernel is tested against plain numpy.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from wgp_agents.kernels.arrays import BankArrays, BankModels, BankRates, DriftArrays
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["bank_posteriors", "bank_update", "context_drift", "drift_deviations", "drift_update"]
 
@@ -49,14 +49,21 @@ def times(P: Array, f: Array, u: Array) -> None:
 
 @compiled
 def kalman_step(
-    f: Array, spread: float, surprise: float, noise: float, eps: float, u: Array, P: Array, w: Array
+    f: Array,
+    innovation_variance: float,
+    surprise: float,
+    noise: float,
+    eps: float,
+    u: Array,
+    P: Array,
+    w: Array,
 ) -> None:
     """Take in an innovation, and let the weights drift to the next step.
 
     P <- (1 - eps) (P - u u^T / (s + lambda)) + eps I. The products of the second term commute, so
     that P stays symmetric to the last bit.
     """
-    m, keep, total = len(f), 1.0 - eps, spread + noise
+    m, keep, total = len(f), 1.0 - eps, innovation_variance + noise
     fade, shift, root = math.sqrt(keep), surprise / total, math.sqrt(keep / total)
     for i in range(m):
         w[i] = fade * (w[i] + shift * u[i])
@@ -72,7 +79,7 @@ def kalman_step(
 
 @compiled
 def follow(
-    spread: float,
+    innovation_variance: float,
     surprise: float,
     noise: float,
     eps: float,
@@ -84,7 +91,7 @@ def follow(
 ) -> None:
     """Take the same step with the means and variances of all arms: O(m n)."""
     m, n = phi.shape
-    keep, total = 1.0 - eps, spread + noise
+    keep, total = 1.0 - eps, innovation_variance + noise
     fade, shift = math.sqrt(keep), surprise / total
     c = np.zeros(n)
     for i in range(0, m - 1, 2):

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Indices
 
 __all__ = ["batch_lengths", "batch_posteriors", "batches_within", "draw_planned", "plan_batches"]
 
-Ints = NDArray[np.int64]
 
-
-def batch_lengths(previous: Ints, used: Ints, period: Array) -> Ints:
+def batch_lengths(previous: Indices, used: Indices, period: Array) -> Indices:
     """Return N_i = ceil((H N_{i-1})^{1/2}), cut at what is left of the period, elementwise.
 
     Args:
@@ -36,7 +34,7 @@ def batch_lengths(previous: Ints, used: Ints, period: Array) -> Ints:
 
 def batches_within(period: Array, horizon: int) -> Array:
     """Return Q, how many batches all the periods have that begin within T steps, `(B,)`."""
-    used: Ints = np.zeros(len(period), np.int64)
+    used: Indices = np.zeros(len(period), np.int64)
     each, lengths = used, used + 1  # N_0
     while (used < period).any():
         each = each + (used < period)
@@ -69,7 +67,7 @@ def absorb(Z: Array, p: int, plays: float, along: Array) -> float:
 
 
 @compiled
-def squares(Z: Array, ridge: float, residual: Array, variance: Array) -> None:
+def squares(Z: Array, regularization: float, residual: Array, variance: Array) -> None:
     """Compute lambda |z_a|^2 of every point, and what the features leave out of it."""
     m, n = Z.shape
     variance[:] = 0.0
@@ -78,7 +76,7 @@ def squares(Z: Array, ridge: float, residual: Array, variance: Array) -> None:
         for a in range(n):
             variance[a] += row[a] * row[a]
     for a in range(n):
-        variance[a] = ridge * variance[a] + residual[a]
+        variance[a] = regularization * variance[a] + residual[a]
 
 
 @compiled
@@ -103,12 +101,12 @@ def widest(variance: Array, alive: NDArray[np.bool_], tie: float, uniform: float
 @compiled
 def plan_batches(
     learners: NDArray[np.intp],
-    lengths: Ints,
+    lengths: Indices,
     draws: Array,
     tie: float,
     basis: Basis,
     surviving: NDArray[np.bool_],
-    planned: Ints,
+    planned: Indices,
 ) -> None:
     """Choose each learner's batch by maximum variance reduction over its surviving points.
 
@@ -123,14 +121,14 @@ def plan_batches(
         surviving: The points that are left, `(B, n)`.
         planned: Where it goes how often each point is played, `(B, n)`.
     """
-    phi, ridge, rank, residual, _ = basis
+    phi, regularization, rank, residual, _ = basis
     variance, along = np.empty(phi.shape[1]), np.empty(phi.shape[1])
     for k in range(len(learners)):
         i = learners[k]
-        Z = phi[: rank[i]] / math.sqrt(ridge[i])
+        Z = phi[: rank[i]] / math.sqrt(regularization[i])
         planned[i] = 0
         for j in range(lengths[k]):
-            squares(Z, ridge[i], residual[i], variance)
+            squares(Z, regularization[i], residual[i], variance)
             p = widest(variance, surviving[i], tie, draws[k, j])
             planned[i, p] += 1
             absorb(Z, p, 1.0, along)
@@ -140,7 +138,7 @@ def plan_batches(
 def batch_posteriors(
     learners: NDArray[np.intp],
     basis: Basis,
-    counts: Ints,
+    counts: Indices,
     sums: Array,
     mean: Array,
     variance: Array,
@@ -155,11 +153,11 @@ def batch_posteriors(
         mean: Where the means go, `(k, n)`.
         variance: Where the variances go, `(k, n)`.
     """
-    phi, ridge, rank, residual, _ = basis
+    phi, regularization, rank, residual, _ = basis
     along = np.empty(phi.shape[1])
     for k in range(len(learners)):
         i = learners[k]
-        Z = phi[: rank[i]] / math.sqrt(ridge[i])
+        Z = phi[: rank[i]] / math.sqrt(regularization[i])
         centre = mean[k]
         centre[:] = 0.0
         for p in range(len(centre)):
@@ -168,11 +166,11 @@ def batch_posteriors(
                 shift = absorb(Z, p, float(counts[i, p]), along) * surprise
                 for a in range(len(centre)):
                     centre[a] += shift * along[a]
-        squares(Z, ridge[i], residual[i], variance[k])
+        squares(Z, regularization[i], residual[i], variance[k])
 
 
 @compiled
-def draw_planned(planned: Ints, uniform: Array, picked: Ints) -> None:
+def draw_planned(planned: Indices, uniform: Array, picked: Indices) -> None:
     """Draw one of the planned plays of every learner, all alike: a batch in random order.
 
     Args:

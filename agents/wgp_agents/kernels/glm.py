@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["GLMNumbers", "GLMState", "indices", "learn", "sigmoid"]
 
@@ -32,7 +32,7 @@ LONG_STEP = 1.0  # below, a step that is certain to descend is long enough
 LAST_STEP = 1e-5  # a Newton step that moves no arm's x^T theta by more is the last
 TOLERANCE = 1e-9  # and one of the projection
 COARSE = 1e-3  # below, a step that is no shorter than half the last one is rounding
-MAX_STEPS = 200  # Newton steps, also where the start is far and the ridge next to nothing
+MAX_STEPS = 200  # Newton steps, also where the start is far and the regularization next to nothing
 MAX_PROJECTIONS = 100  # steps of the projection
 MAX_SHIFTS = 60  # Newton steps for the multiplier of the sphere
 MAX_HALVINGS = 40
@@ -133,11 +133,11 @@ def backward(R: Array, x: Array) -> None:
 
 
 @compiled
-def gram(phi: Array, counts: Array, ridge: float, A: Array) -> None:
-    """Compute sum_i counts_i x_i x_i^T + ridge I."""
+def gram(phi: Array, counts: Array, regularization: float, A: Array) -> None:
+    """Compute sum_i counts_i x_i x_i^T + regularization I."""
     A[:] = 0.0
     for j in range(len(A)):
-        A[j, j] = ridge
+        A[j, j] = regularization
     for i in range(len(phi)):
         if counts[i] > 0:
             for j in range(len(A)):
@@ -147,13 +147,13 @@ def gram(phi: Array, counts: Array, ridge: float, A: Array) -> None:
 
 @compiled
 def residual(
-    phi: Array, counts: Array, sums: Array, ridge: float, theta: Array, r: Array, H: Array
+    phi: Array, counts: Array, sums: Array, regularization: float, theta: Array, r: Array, H: Array
 ) -> None:
     """Compute r = g(theta) - sum_i Y_i x_i, whose zero is the estimate, and H, its Jacobian."""
     H[:] = 0.0
     for j in range(len(H)):
-        H[j, j] = ridge
-        r[j] = ridge * theta[j]
+        H[j, j] = regularization
+        r[j] = regularization * theta[j]
     for i in range(len(phi)):
         if counts[i] > 0:
             x = phi[i]
@@ -176,9 +176,9 @@ def furthest(phi: Array, step: Array) -> float:
 
 
 @compiled
-def loss(phi: Array, counts: Array, sums: Array, ridge: float, theta: Array) -> float:
-    """Return the discounted negative log-likelihood with its ridge; its gradient: `residual`."""
-    total = 0.5 * ridge * dot(theta, theta)
+def loss(phi: Array, counts: Array, sums: Array, regularization: float, theta: Array) -> float:
+    """Return the regularized discounted negative log-likelihood; its gradient: `residual`."""
+    total = 0.5 * regularization * dot(theta, theta)
     for i in range(len(phi)):
         if counts[i] > 0:
             z = dot(phi[i], theta)
@@ -188,7 +188,7 @@ def loss(phi: Array, counts: Array, sums: Array, ridge: float, theta: Array) -> 
 
 
 @compiled
-def estimate(phi: Array, counts: Array, sums: Array, ridge: float, theta: Array) -> None:
+def estimate(phi: Array, counts: Array, sums: Array, regularization: float, theta: Array) -> None:
     """Improve theta to the minimum of `loss`, by Newton's method.
 
     With r the largest |x_i^T p|, the step log(1 + r) / r along p lowers the strictly convex loss
@@ -200,7 +200,7 @@ def estimate(phi: Array, counts: Array, sums: Array, ridge: float, theta: Array)
     p, H, R = np.empty(d), np.empty((d, d)), np.empty((d, d))
     gradient, trial, last = np.empty(d), np.empty(d), math.inf
     for _ in range(MAX_STEPS):
-        residual(phi, counts, sums, ridge, theta, gradient, H)
+        residual(phi, counts, sums, regularization, theta, gradient, H)
         factorise(H, 0.0, R)
         p[:] = gradient
         forward(R, p)
@@ -208,11 +208,12 @@ def estimate(phi: Array, counts: Array, sums: Array, ridge: float, theta: Array)
         r = furthest(phi, p)
         length, safe = 1.0, math.log1p(r) / r if r > 0 else 1.0
         if r > LONG_STEP:
-            before, promised = loss(phi, counts, sums, ridge, theta), dot(gradient, p)
+            before, promised = loss(phi, counts, sums, regularization, theta), dot(gradient, p)
             for j in range(d):
                 trial[j] = theta[j] - p[j]
             while length > safe and not (
-                loss(phi, counts, sums, ridge, trial) <= before - DECREASE * length * promised
+                loss(phi, counts, sums, regularization, trial)
+                <= before - DECREASE * length * promised
             ):
                 length /= 2
                 for j in range(d):
@@ -250,7 +251,7 @@ def nearest(A: Array, target: Array, radius: float, theta: Array, R: Array) -> N
 
 @compiled
 def distance(
-    phi: Array, counts: Array, sums: Array, ridge: float, theta: Array, RW: Array, J: Array
+    phi: Array, counts: Array, sums: Array, regularization: float, theta: Array, RW: Array, J: Array
 ) -> float:
     """Return ||g(theta) - g(estimate)||^2_{W^{-1}} / 2, with W = RW^T RW.
 
@@ -259,7 +260,7 @@ def distance(
     """
     d = len(theta)
     H = J[1:]
-    residual(phi, counts, sums, ridge, theta, J[0], H)
+    residual(phi, counts, sums, regularization, theta, J[0], H)
     for j in range(d):
         for k in range(j):
             H[j, k] = H[k, j]
@@ -319,7 +320,13 @@ def move(A: Array, slope: Array, radius: float, theta: Array, R: Array, step: Ar
 
 @compiled
 def project(
-    phi: Array, counts: Array, sums: Array, ridge: float, RW: Array, radius: float, theta: Array
+    phi: Array,
+    counts: Array,
+    sums: Array,
+    regularization: float,
+    RW: Array,
+    radius: float,
+    theta: Array,
 ) -> None:
     """Move theta, the estimate, to where ||g(theta) - g(estimate)||_{W^{-1}} is least in the ball.
 
@@ -336,7 +343,7 @@ def project(
     J, tried = np.empty((d + 1, d)), np.empty((d + 1, d))
     A, R = np.empty((d, d)), np.empty((d, d))
     slope, step, trial = np.empty(d), np.empty(d), np.empty(d)
-    value, last = distance(phi, counts, sums, ridge, theta, RW, J), math.inf
+    value, last = distance(phi, counts, sums, regularization, theta, RW, J), math.inf
     for _ in range(MAX_PROJECTIONS):
         model(J, slope, A)
         trial[:] = J[0]
@@ -351,7 +358,7 @@ def project(
         for _ in range(MAX_HALVINGS):
             for j in range(d):
                 trial[j] = theta[j] + length * step[j]
-            found = distance(phi, counts, sums, ridge, trial, RW, tried)
+            found = distance(phi, counts, sums, regularization, trial, RW, tried)
             if sure or found <= value + DECREASE * length * promised:
                 break
             length /= 2
@@ -397,12 +404,12 @@ def learn(
             squares[arms[b]] += 1.0
             sums[arms[b]] += rewards[b]
             state.weight[b] = gamma * gamma * state.weight[b] + 1.0
-            ridge = numbers.regularization[b] * numbers.slope[b]
-            estimate(phi, counts, sums, ridge, state.estimate[b])
+            regularization = numbers.regularization[b] * numbers.slope[b]
+            estimate(phi, counts, sums, regularization, state.estimate[b])
             state.parameter[b] = state.estimate[b]
             gram(phi, squares, numbers.regularization[b], W)
             factorise(W, 0.0, RW)
-            project(phi, counts, sums, ridge, RW, numbers.radius[b], state.parameter[b])
+            project(phi, counts, sums, regularization, RW, numbers.radius[b], state.parameter[b])
 
 
 @compiled

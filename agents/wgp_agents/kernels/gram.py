@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wgp_agents.kernels.arrays import DiscountArrays, RankOneArrays
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = [
     "context_posteriors",
@@ -39,12 +39,12 @@ MIN_DOWNDATE = 1e-5  # lambda (1 - phi^T P phi) below which a downdate would los
 
 
 @compiled
-def cholesky(V: Array, m: int, ridge: float, R: Array) -> None:
-    """Factorise V + ridge I = R^T R, R upper; of both only the leading `(m, m)` counts."""
+def cholesky(V: Array, m: int, regularization: float, R: Array) -> None:
+    """Factorise V + regularization I = R^T R, R upper; of both only the leading `(m, m)` counts."""
     for i in range(m):
         row = R[i, i:m]
         row[:] = V[i, i:m]
-        row[0] += ridge
+        row[0] += regularization
         for k in range(0, i - 1, 2):
             first, second = R[k, i:m], R[k + 1, i:m]
             f1, f2 = first[0], second[0]
@@ -61,9 +61,9 @@ def cholesky(V: Array, m: int, ridge: float, R: Array) -> None:
 
 
 @compiled
-def information_gain(R: Array, m: int, ridge: float) -> float:
+def information_gain(R: Array, m: int, regularization: float) -> float:
     """Return 1/2 log det(I + A / lambda) from the factor of A + lambda I."""
-    gain: float = -0.5 * m * math.log(ridge)
+    gain: float = -0.5 * m * math.log(regularization)
     for i in range(m):
         gain += math.log(R[i, i])
     return gain
@@ -86,7 +86,7 @@ def solve_block(
     R: Array,
     z: Array,
     phi: Array,
-    ridge: float,
+    regularization: float,
     residual: Array,
     mean: Array,
     variance: Array,
@@ -132,7 +132,7 @@ def solve_block(
             variance[a] += y * y
             mean[a] += y * weight
     for a in range(n):
-        variance[a] = ridge * variance[a] + residual[a]
+        variance[a] = regularization * variance[a] + residual[a]
 
 
 @compiled
@@ -149,7 +149,9 @@ def tight_factor(R: Array, R2: Array, m: int, G: Array) -> None:
 
 
 @compiled
-def tight_block(G: Array, m: int, Y: Array, ridge: float, residual: Array, tight: Array) -> None:
+def tight_block(
+    G: Array, m: int, Y: Array, regularization: float, residual: Array, tight: Array
+) -> None:
     """Compute lambda phi^T V^{-1} (A2 + lambda I) V^{-1} phi of a block: [Deng22] Theorem 2."""
     n = len(tight)
     tight[:] = 0.0
@@ -168,7 +170,7 @@ def tight_block(G: Array, m: int, Y: Array, ridge: float, residual: Array, tight
         for a in range(n):
             tight[a] += row[a] * row[a]
     for a in range(n):
-        tight[a] = ridge * tight[a] + residual[a]
+        tight[a] = regularization * tight[a] + residual[a]
 
 
 @compiled
@@ -177,7 +179,7 @@ def posterior(
     m: int,
     z: Array,
     phi: Array,
-    ridge: float,
+    regularization: float,
     residual: Array,
     mean: Array,
     variance: Array,
@@ -194,9 +196,9 @@ def posterior(
     for start in range(0, n, ARM_BLOCK):
         end = min(start + ARM_BLOCK, n)
         block, rest = phi[:m, start:end], residual[start:end]
-        solve_block(R, z, block, ridge, rest, mean[start:end], variance[start:end], Y)
+        solve_block(R, z, block, regularization, rest, mean[start:end], variance[start:end], Y)
         if len(tight) > 0:
-            tight_block(G, m, Y, ridge, rest, tight[start:end])
+            tight_block(G, m, Y, regularization, rest, tight[start:end])
 
 
 @compiled
@@ -221,7 +223,7 @@ def rank_one(
     reward: float,
     m: int,
     phi: Array,
-    ridge: float,
+    regularization: float,
     P: Array,
     mean: Array,
     variance: Array,
@@ -243,7 +245,7 @@ def rank_one(
     for i in range(m):
         s += f[i] * u[i]
     outlier = abs(reward - mean[arm]) > MAX_DOWNDATE
-    if sign < 0 and (outlier or ridge * (1.0 - s) < MIN_DOWNDATE):
+    if sign < 0 and (outlier or regularization * (1.0 - s) < MIN_DOWNDATE):
         return math.nan
     scale = sign / (1.0 + sign * s)
     w = np.zeros(n)
@@ -259,7 +261,7 @@ def rank_one(
     shift = scale * (reward - mean[arm])
     for a in range(n):
         mean[a] += shift * w[a]
-        variance[a] = max(variance[a] - ridge * scale * w[a] * w[a], 0.0)
+        variance[a] = max(variance[a] - regularization * scale * w[a] * w[a], 0.0)
     for i in range(m):
         row = P[i]
         factor = scale * u[i]
@@ -274,7 +276,7 @@ def recompute(
     sums: Array,
     m: int,
     phi: Array,
-    ridge: float,
+    regularization: float,
     residual: Array,
     P: Array,
     mean: Array,
@@ -292,11 +294,11 @@ def recompute(
                     A[i, j] += factor * phi[j, arm]
     R = np.empty((m, m))
     z = np.empty(m)
-    cholesky(A, m, ridge, R)
+    cholesky(A, m, regularization, R)
     solve_lower(R, m, b, z)
-    posterior(R, m, z, phi, ridge, residual, mean, variance, np.empty((0, 0)), np.empty(0))
+    posterior(R, m, z, phi, regularization, residual, mean, variance, np.empty((0, 0)), np.empty(0))
     invert(R, m, P)
-    return information_gain(R, m, ridge)
+    return information_gain(R, m, regularization)
 
 
 @compiled
@@ -320,7 +322,7 @@ def rank_one_update(
     state: RankOneArrays,
 ) -> None:
     """Add or remove one observation of every active learner."""
-    phi, ridge, rank, residual, _ = basis
+    phi, regularization, rank, residual, _ = basis
     P, mean, variance, gain, counts, sums, lost, age = state
     for i in range(len(arms)):
         if not active[i]:
@@ -332,14 +334,16 @@ def rank_one_update(
             sums[i, arm] = lost[i, arm] = 0.0
         change = math.nan
         if age[i] < REFRESH:
-            change = rank_one(sign, arm, rewards[i], m, phi, ridge[i], P[i], mean[i], variance[i])
+            change = rank_one(
+                sign, arm, rewards[i], m, phi, regularization[i], P[i], mean[i], variance[i]
+            )
         if math.isnan(change):
             gain[i] = recompute(
                 counts[i],
                 sums[i] + lost[i],
                 m,
                 phi,
-                ridge[i],
+                regularization[i],
                 residual[i],
                 P[i],
                 mean[i],
@@ -387,26 +391,31 @@ def discount_update(
 @compiled
 def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
     """Compute the posterior and the double-weighted gain of every active learner."""
-    phi, ridge, rank, residual, _ = basis
+    phi, regularization, rank, residual, _ = basis
     R = np.empty((phi.shape[0], phi.shape[0]))
     R2, G = np.empty_like(R), np.empty_like(R)
     z = np.empty(phi.shape[0])
     for i in range(len(active)):
         if active[i]:
             m, rest = rank[i], residual[i]
-            cholesky(state.double_gram[i], m, ridge[i], R2)
-            state.gain[i] = information_gain(R2, m, ridge[i])
-            cholesky(state.gram[i], m, ridge[i], R)
+            cholesky(state.double_gram[i], m, regularization[i], R2)
+            state.gain[i] = information_gain(R2, m, regularization[i])
+            cholesky(state.gram[i], m, regularization[i], R)
             solve_lower(R, m, state.target[i] + state.lost[i], z)
             mean, variance, tight = state.mean[i], state.variance[i], state.tight[i]
             if len(tight) > 0:
                 tight_factor(R, R2, m, G)
-            posterior(R, m, z, phi, ridge[i], rest, mean, variance, G, tight)
+            posterior(R, m, z, phi, regularization[i], rest, mean, variance, G, tight)
 
 
 @compiled
 def context_posteriors(
-    tables: Array, basis: Basis, state: DiscountArrays, mean: Array, variance: Array, spread: Array
+    tables: Array,
+    basis: Basis,
+    state: DiscountArrays,
+    mean: Array,
+    variance: Array,
+    bound_variance: Array,
 ) -> None:
     """Compute the posteriors of arms that each learner has for itself.
 
@@ -416,20 +425,31 @@ def context_posteriors(
         state: What they keep.
         mean: Where the means go, `(B, n)`.
         variance: Where the variances go, `(B, n)`.
-        spread: Where the variances of [Deng22] Theorem 2 go, `(B, n)`; `(B, 0)` if not wanted.
+        bound_variance: Where those of [Deng22] Theorem 2 go, `(B, n)`; `(B, 0)` if not wanted.
     """
-    _, ridge, rank, _, _ = basis
+    _, regularization, rank, _, _ = basis
     m = tables.shape[1]
     R, R2, G, z = np.empty((m, m)), np.empty((m, m)), np.empty((m, m)), np.empty(m)
     nothing = np.zeros(tables.shape[2])
     for i in range(len(tables)):
         r = rank[i]
-        cholesky(state.gram[i], r, ridge[i], R)
+        cholesky(state.gram[i], r, regularization[i], R)
         solve_lower(R, r, state.target[i] + state.lost[i], z)
-        if spread.shape[1] > 0:
-            cholesky(state.double_gram[i], r, ridge[i], R2)
+        if bound_variance.shape[1] > 0:
+            cholesky(state.double_gram[i], r, regularization[i], R2)
             tight_factor(R, R2, r, G)
-        posterior(R, r, z, tables[i], ridge[i], nothing, mean[i], variance[i], G, spread[i])
+        posterior(
+            R,
+            r,
+            z,
+            tables[i],
+            regularization[i],
+            nothing,
+            mean[i],
+            variance[i],
+            G,
+            bound_variance[i],
+        )
 
 
 @compiled
@@ -442,14 +462,14 @@ def inverse_deviations(normals: Array, basis: Basis, inverse: Array, drawn: Arra
         inverse: P, `(B, m, m)`.
         drawn: Where the draws go, `(B, m)`.
     """
-    _, ridge, rank, _, _ = basis
+    _, regularization, rank, _, _ = basis
     R = np.empty(inverse.shape[1:])
     for learner in range(len(normals)):
         m, w = rank[learner], drawn[learner]
         cholesky(inverse[learner], m, 0.0, R)
         w[:] = 0.0
         for i in range(m):
-            factor = math.sqrt(ridge[learner]) * normals[learner, i]
+            factor = math.sqrt(regularization[learner]) * normals[learner, i]
             for j in range(m - i):
                 w[i + j] += R[i, i + j] * factor
 
@@ -474,15 +494,15 @@ def deviations(
         state: What they keep.
         drawn: Where the draws go, `(B, m)`.
     """
-    _, ridge, rank, _, _ = basis
+    _, regularization, rank, _, _ = basis
     size = normals.shape[1]
     R, R2, y, z = np.empty((size, size)), np.empty((size, size)), np.empty(size), np.empty(size)
     for learner in range(len(normals)):
         if not active[learner]:
             continue
         m, w = rank[learner], drawn[learner]
-        cholesky(state.gram[learner], m, ridge[learner], R)
-        cholesky(state.double_gram[learner], m, ridge[learner], R2)
+        cholesky(state.gram[learner], m, regularization[learner], R)
+        cholesky(state.double_gram[learner], m, regularization[learner], R2)
         y[:] = 0.0
         for i in range(m):
             factor = normals[learner, i]
@@ -494,4 +514,4 @@ def deviations(
                 z[i] -= R[i, j] * z[j]
             z[i] /= R[i, i]
         for i in range(size):
-            w[i] = math.sqrt(ridge[learner]) * z[i] if i < m else 0.0
+            w[i] = math.sqrt(regularization[learner]) * z[i] if i < m else 0.0

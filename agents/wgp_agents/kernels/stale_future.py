@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.jit import compiled
 from wgp_agents.kernels.stale_arrays import StaleArrays
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["pass_step"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wgp_agents.gp.spectrum import Spectrum
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_float, reject
 
 __all__ = ["Decay", "ExponentialDecay", "PolynomialDecay"]

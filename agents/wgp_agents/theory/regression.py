@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.gp.posterior import Posterior
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_float, reject
 
 __all__ = ["WeightedGPRegressor"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from wgp_agents.theory.regression import WeightedGPRegressor
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
+from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 __all__ = ["surrogate"]

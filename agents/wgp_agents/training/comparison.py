@@ -23,7 +23,7 @@ from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.training.rivals import RANDOM, REFERENCES, RIVALS, TASKS, Rival, model_of, models
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["claimed", "drawn_from", "experiment", "load", "play", "rows", "table", "write_files"]
 

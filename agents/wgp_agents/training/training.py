@@ -30,8 +30,8 @@ from wgp_agents.benchmark.output import locked
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.earlier import finished, interrupted, settings_of, state_file
 from wgp_agents.training.resume import restore, state_of, write_state
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
 from wgp_gym.wrappers import VectorHistoryObservation
 

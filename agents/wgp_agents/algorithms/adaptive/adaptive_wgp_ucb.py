@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Agent, Mask, locked
+from wgp_agents.base import Agent, locked
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.acquisition import upper_bounds
@@ -16,8 +16,8 @@ from wgp_agents.gp.posterior import Posterior, posterior_of
 from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.places import ShownPlaces, kernels_of, places
 from wgp_agents.parameters import LARGEST
-from wgp_gym.kernels import Array
 from wgp_gym.sizes import check_size
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import as_floats, check_float, reject
 
 __all__ = ["AdaptiveWGPUCB", "Belief"]
@@ -169,8 +169,8 @@ class AdaptiveWGPUCB(Agent):
         models, q = self.bank.models, self.bank.chosen
         drift = models.drift[q]
         with np.errstate(divide="ignore", over="ignore"):
-            memory = np.minimum(2.0 / drift, self.bank.age)
-        found = (drift, memory, models.noise[q], self._factors[models.table[q]], self.bank.scale)
+            surrogate = np.minimum(2.0 / drift, self.bank.age)
+        found = (drift, surrogate, models.noise[q], self._factors[models.table[q]], self.bank.scale)
         return Belief(*(a if self.batched else float(a[0]) for a in found))
 
 

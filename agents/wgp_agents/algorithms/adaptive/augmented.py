@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.glr import GLR
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.supervisor import Supervisor, forget_all
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.restart_rule import RestartRule, forget_all
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_gym.features import FeatureMap, exact_features
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 
 __all__ = ["ChangeDetection", "covering_set"]
 
@@ -30,12 +30,12 @@ SMALLEST_RATE = 1e-12  # or a period might be more than can be counted to
 SMALLEST_ERROR = 1e-5  # of a covering set: what is left then is rounding
 
 
-class ChangeDetection(Supervisor):
+class ChangeDetection(RestartRule):
     """Plays the arms of a covering set in turn now and then, and tests each for a change.
 
     In the steps n = 1, 2, ... since the k-th start, arm j of N_e is forced where
     n - 1 = j - 1 modulo ceil(N_e / alpha_k), with alpha_k = c (k N_e log(T) / T)^{1/2}, at most 1.
-    An alarm of one arm's test empties the memory, restarts all tests, and makes n = 0.
+    An alarm of one arm's test empties the surrogate, restarts all tests, and makes n = 0.
 
     Args:
         covering: Arms `(N_e,)`, or points of a box `(N_e, d)`.
@@ -66,7 +66,7 @@ class ChangeDetection(Supervisor):
         self._age[mask] = 0
         self.resets[mask] = 0
 
-    def before(self, memory: Memory, uniform: UniformStreams) -> None:
+    def before(self, surrogate: Surrogate, uniform: UniformStreams) -> None:
         """Nothing happens before a choice."""
 
     def chosen(self, plays: NDArray[Any]) -> NDArray[Any]:
@@ -84,14 +84,14 @@ class ChangeDetection(Supervisor):
 
     def observe(
         self,
-        decisions: Decisions,
-        memory: Memory,
+        action_set: ActionSet,
+        surrogate: Surrogate,
         plays: NDArray[Any],
         rewards: Array,
         active: Mask,
     ) -> None:
         """Test the arm that was played, if it is one of the set."""
-        del decisions
+        del action_set
         met = plays[:, None] == self._covering
         if met.ndim == 3:
             met = met.all(axis=2)
@@ -99,7 +99,7 @@ class ChangeDetection(Supervisor):
         alarms = self.detector.update(shown, met & active[:, None]).sum(axis=1) > 0
         self._age += active
         if alarms.any():
-            forget_all(memory, alarms)
+            forget_all(surrogate, alarms)
             self.detector.restart(alarms[:, None])
             self._age[alarms] = 0
             self.resets[alarms] += 1

@@ -12,9 +12,9 @@ from wgp_agents.algorithms.adaptive.over_bandit import (
 )
 from wgp_agents.core.access import problem_reader
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 from wgp_agents.parameters import SMALLEST, checked_ends, per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_int, reject
 
 __all__ = ["BOBWGPUCB"]
@@ -76,7 +76,7 @@ class BOBWGPUCB(GPAgent):
         ends = checked_ends(owner, reward_range)
         over = BanditOverBandit(horizon, self.block_length, self.discounts, rate, ends)
         self.candidate = over.candidate
-        super().__init__(env, memory=DiscountMemory, supervisor=over, **common)
+        super().__init__(env, surrogate=DiscountSurrogate, restart_rule=over, **common)
 
 
 def candidates(given: Any, block_length: int) -> Array:

@@ -12,7 +12,7 @@ from wgp_agents.detectors.glr import GLR
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.grid import Grid
 from wgp_agents.gp.source import feature_source
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.parameters import LARGEST_COUNT, per_learner
 from wgp_gym.validation import check_float, check_int
 
@@ -100,4 +100,4 @@ class DALGPUCB(GPAgent):
         places = Grid(problem).played(self.covering)
         detection = ChangeDetection(places, horizon, factor, detector)
         self.resets = detection.resets
-        super().__init__(env, memory=RestartMemory, supervisor=detection, **common)
+        super().__init__(env, surrogate=RestartSurrogate, restart_rule=detection, **common)

@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_agents.kernels.design import fill_designs, fill_factors
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Indices
 
 __all__ = ["Designs", "design_factors", "optimal_designs"]
-
-Indices = NDArray[np.int64]
 
 
 class Designs(NamedTuple):
@@ -31,7 +28,7 @@ class Designs(NamedTuple):
     gaps: Array
 
 
-def optimal_designs(phi: Array, rank: Indices, ridge: Array, costs: Array) -> Designs:
+def optimal_designs(phi: Array, rank: Indices, regularization: Array, costs: Array) -> Designs:
     """Return, for every learner, the p that minimises F(p) = sum_a p_a c_a - log det S(p).
 
     With c_a = beta Delta_a / 2 it is OP(Delta, beta) of Hong, Li and Tewari (2023); with c = 0 the
@@ -49,19 +46,19 @@ def optimal_designs(phi: Array, rank: Indices, ridge: Array, costs: Array) -> De
     Args:
         phi: Column a is phi_a, `(m, n)`.
         rank: How many of the features each learner uses, `(B,)`.
-        ridge: sigma > 0, `(B,)`.
+        regularization: sigma > 0, `(B,)`.
         costs: c, `(B, n)`; infinity for an arm that must not be played. One at least is finite.
     """
     probabilities, gaps = np.zeros(costs.shape), np.zeros(len(costs))
-    fill_designs(phi, rank, ridge, costs, probabilities, gaps)
+    fill_designs(phi, rank, regularization, costs, probabilities, gaps)
     return Designs(probabilities, gaps)
 
 
-def design_factors(phi: Array, rank: Indices, ridge: Array, probabilities: Array) -> Array:
+def design_factors(phi: Array, rank: Indices, regularization: Array, probabilities: Array) -> Array:
     """Return R, upper with S(p) = R^T R in its leading rank x rank part, `(B, m, m)`.
 
     Arguments as in `optimal_designs`.
     """
     factors = np.zeros((len(rank), len(phi), len(phi)))
-    fill_factors(phi, rank, ridge, probabilities, factors)
+    fill_factors(phi, rank, regularization, probabilities, factors)
     return factors

@@ -8,7 +8,7 @@ from wgp_agents.algorithms.adaptive.event_trigger import EventTrigger
 from wgp_agents.core.access import problem_reader
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.bayes_width import BayesParameters, BoxWidth, bayes_parameters, bayes_width
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.parameters import per_learner
 
 __all__ = ["ETGPUCB"]
@@ -61,8 +61,8 @@ class ETGPUCB(GPAgent):
         width = bayes_width("ETGPUCB", problem, confidence_width, delta, BoxWidth)
         super().__init__(
             env,
-            memory=RestartMemory,
-            supervisor=trigger,
+            surrogate=RestartSurrogate,
+            restart_rule=trigger,
             delta=delta,
             confidence_width=width,
             **parameters,

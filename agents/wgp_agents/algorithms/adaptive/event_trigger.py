@@ -1,4 +1,4 @@
-"""An event trigger: an observation that the posterior holds for impossible empties the memory.
+"""An event trigger: an observation that the posterior holds for impossible empties the surrogate.
 
 References:
     [BRST25] Brunzema, von Rohr, Solowjow, Trimpe. Event-Triggered Time-Varying Bayesian
@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.supervisor import Supervisor, forget_all
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.restart_rule import RestartRule, forget_all
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_agents.kernels import gram as compiled
 from wgp_agents.kernels.arrays import DiscountArrays
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 
 __all__ = ["EventTrigger", "predicted"]
 
 
-class EventTrigger(Supervisor):
+class EventTrigger(RestartRule):
     """Empties a memory where |y - mean(x)| > rho_t^{1/2} std(x) + w_t: the trigger of [BRST25].
 
     rho_t = 2 log(2 pi_t / delta), w_t^2 = 2 lambda log(2 pi_t / delta), pi_t = pi^2 t^2 / 6; mean
@@ -58,7 +57,7 @@ class EventTrigger(Supervisor):
         self.clock[mask] = 1
         self.resets[mask] = 0
 
-    def before(self, memory: Memory, uniform: UniformStreams) -> None:
+    def before(self, surrogate: Surrogate, uniform: UniformStreams) -> None:
         """Nothing happens before a choice."""
 
     def chosen(self, plays: NDArray[Any]) -> NDArray[Any]:
@@ -67,42 +66,46 @@ class EventTrigger(Supervisor):
 
     def observe(
         self,
-        decisions: Decisions,
-        memory: Memory,
+        action_set: ActionSet,
+        surrogate: Surrogate,
         plays: NDArray[Any],
         rewards: Array,
         active: Mask,
     ) -> None:
         """Test the reward; where it does not fit, the memory holds nothing but it."""
-        mean, variance = predicted(decisions, memory, plays)
+        mean, variance = predicted(action_set, surrogate, plays)
         rho = 2 * np.log(math.pi**2 * self.clock.astype(float) ** 2 / (3 * self._delta))
-        bound = np.sqrt(rho) * (np.sqrt(variance) + np.sqrt(decisions.basis.ridge))
+        bound = np.sqrt(rho) * (np.sqrt(variance) + np.sqrt(action_set.basis.regularization))
         fired = active & (np.abs(rewards - mean) > bound)
         if fired.any():
-            forget_all(memory, fired)
+            forget_all(surrogate, fired)
         self.clock[active] += 1
         self.clock[fired] = 1
         self.resets[fired] += 1
 
 
-def predicted(decisions: Decisions, memory: Memory, plays: NDArray[Any]) -> tuple[Array, Array]:
+def predicted(
+    action_set: ActionSet, surrogate: Surrogate, plays: NDArray[Any]
+) -> tuple[Array, Array]:
     """Return posterior mean and variance of the function where each learner played, `(B,)` each.
 
     Args:
-        decisions: The set that was chosen from.
-        memory: One of equal weights.
+        action_set: The set that was chosen from.
+        surrogate: One of equal weights.
         plays: Arms `(B,)`, or places `(B, d)`.
     """
     batch = len(plays)
-    if not decisions.play_shape:
+    if not action_set.play_shape:
         rows = np.arange(batch)
-        return memory.mean[rows, plays], memory.variance[rows, plays]
-    features, share = decisions.embed(plays)
-    arrays, ridge = memory.arrays, decisions.basis.ridge
+        return surrogate.mean[rows, plays], surrogate.variance[rows, plays]
+    features, share = action_set.embed(plays)
+    arrays, regularization = surrogate.arrays, action_set.basis.regularization
     assert isinstance(arrays, DiscountArrays)  # as places ask for: see `unweighted_state`
     mean, variance, tight = np.empty((batch, 1)), np.empty((batch, 1)), np.empty((batch, 0))
     compiled.context_posteriors(
-        np.ascontiguousarray(features)[:, :, None], decisions.basis, arrays, mean, variance, tight
+        np.ascontiguousarray(features)[:, :, None], action_set.basis, arrays, mean, variance, tight
     )
-    left = 0.0 if share is None else ridge / share - ridge  # of k(x, x), without features
+    left = (
+        0.0 if share is None else regularization / share - regularization
+    )  # of k(x, x), without features
     return mean[:, 0], variance[:, 0] + left

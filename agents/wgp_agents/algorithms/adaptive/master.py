@@ -15,21 +15,21 @@ from wgp_agents.algorithms.adaptive.multiscale import (
     interleaved_level,
     regret_rate,
 )
-from wgp_agents.base import Agent, Mask, locked
+from wgp_agents.base import Agent, locked
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds, bounds_by_norm
 from wgp_agents.gp.acquisition import upper_bounds
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.contexts import decision_set
-from wgp_agents.gp.planned_gain import computed_gain
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.contexts import action_set_of
+from wgp_agents.gp.gain_bounds import computed_gain
 from wgp_agents.gp.source import feature_source
-from wgp_agents.gp.surrogates.weighted import Memory, RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate, Surrogate
 from wgp_agents.gp.tuning import gain_order
 from wgp_agents.gp.width import deng_width
 from wgp_agents.parameters import noise_model, norm_bounds, not_drawn, per_learner
 from wgp_gym.arrays import kept
 from wgp_gym.features import FeatureMap
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import reject
 
 __all__ = ["MASTER", "Fired"]
@@ -129,14 +129,14 @@ class MASTER(Agent):
         self.takes_units = norm_bound is None or noise_scale is None
         self.delta = self._numbers("delta", delta, 1.0, closed="neither")
         source = feature_source(features, self.problem, "MASTER")
-        space = decision_set(self.problem)
-        self.decisions: Decisions = space(source, self.problem.domain, self.regularization)
+        space = action_set_of(self.problem)
+        self.action_set: ActionSet = space(source, self.problem.domain, self.regularization)
         self._gain = self._planned_gain(information_gain)
         batch = self.num_learners
         self.norm_bound, self._level = np.zeros((2, batch))
         self._blocks = Blocks(batch, self.problem.horizon)
         self._tests = StationarityTests(self._blocks)
-        self._instances: list[RestartMemory] = []  # of order 0, 1, ..., as far as needed
+        self._instances: list[RestartSurrogate] = []  # of order 0, 1, ..., as far as needed
         self._scheduled = np.zeros(batch, bool)  # whose next step is drawn, and who plays it
         self._playing: Playing
         self._fired = np.zeros((3, batch), np.int64)
@@ -152,7 +152,7 @@ class MASTER(Agent):
         if not isinstance(given, str):
             return self._numbers("information_gain", given, closed="neither")
         if given == "computed":
-            return computed_gain(self.decisions.basis, horizon)
+            return computed_gain(self.action_set.basis, horizon)
         if given != "order":
             rule = "'order', 'computed' or a number in [1e-30, 1e+30]"
             reject("information_gain", "MASTER", rule, given)
@@ -181,14 +181,14 @@ class MASTER(Agent):
         self._blocks.restart(mask)
 
     def _reward_bounds(self) -> RewardBounds | None:
-        longest = self.decisions.basis.prior.max()
+        longest = self.action_set.basis.prior.max()
         return bounds_by_norm(self.problem, self.norm_bound, self.noise_scale, longest)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
         draws = np.stack([uniform.draw() for _ in self._blocks.lengths], axis=1)
         self._schedule(~self._scheduled, draws)
         self._playing = playing = Playing(self._instances, self._blocks.playing())
-        return self.decisions.choose(cast(Memory, playing), self._widths(playing), uniform)
+        return self.action_set.choose(cast(Surrogate, playing), self._widths(playing), uniform)
 
     def _schedule(self, mask: Mask, draws: Array) -> None:
         """Let new instances begin for the learners in `mask`; those of the same order end."""
@@ -197,9 +197,9 @@ class MASTER(Agent):
         self._scheduled |= mask
         for m in np.flatnonzero(new.any(axis=0)).tolist():
             while len(self._instances) <= m:
-                self._instances.append(RestartMemory(self.decisions))
-            memory = self._instances[m]
-            memory.restart(new[:, m], np.full(self.num_learners, memory.nothing_forgotten))
+                self._instances.append(RestartSurrogate(self.action_set))
+            surrogate = self._instances[m]
+            surrogate.restart(new[:, m], np.full(self.num_learners, surrogate.nothing_forgotten))
 
     def _widths(self, playing: Playing) -> Array:
         """Return beta of the instances that play, `(B,)`."""
@@ -214,7 +214,7 @@ class MASTER(Agent):
             self._playing = Playing(self._instances, self._blocks.playing())
         playing = self._playing
         bounds = np.empty_like(playing.mean)
-        upper_bounds(playing.mean, playing.spread, self._widths(playing), bounds)
+        upper_bounds(playing.mean, playing.bound_variance, self._widths(playing), bounds)
         optimistic = np.clip(bounds.max(axis=1), -self.norm_bound, self.norm_bound)
         playing.update(actions, rewards, active)
         first, second = self._tests.take(optimistic, rewards, active, self._level)

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.surrogates.state import Mask, Predictor
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.state import Predictor
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.width import deng_width
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["Blocks", "Playing", "StationarityTests", "interleaved_level", "regret_rate"]
 
@@ -189,21 +189,21 @@ class Playing:
 
     Attributes:
         mean: Posterior means, `(B, n)`.
-        spread: Posterior variances, `(B, n)`.
+        bound_variance: Posterior variances, `(B, n)`.
         gain: Information gains, `(B,)`.
     """
 
-    def __init__(self, instances: list[RestartMemory], order: NDArray[np.intp]) -> None:
+    def __init__(self, instances: list[RestartSurrogate], order: NDArray[np.intp]) -> None:
         self._order = order
         self._parts = [(instances[m], order == m) for m in set(order.tolist())]
         self._instances = instances
         shape = instances[0].mean.shape
-        self.mean, self.spread = np.empty((2, *shape))
+        self.mean, self.bound_variance = np.empty((2, *shape))
         self.gain = np.empty(shape[0])
-        for memory, mine in self._parts:
-            self.mean[mine] = memory.mean[mine]
-            self.spread[mine] = memory.spread[mine]
-            self.gain[mine] = memory.gain[mine]
+        for surrogate, mine in self._parts:
+            self.mean[mine] = surrogate.mean[mine]
+            self.bound_variance[mine] = surrogate.bound_variance[mine]
+            self.gain[mine] = surrogate.gain[mine]
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
@@ -211,7 +211,7 @@ class Playing:
         return instance.predictor(i)
 
     def update(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:
-        """Take in one observation of every learner in `active`. Mean and spread stay."""
-        for memory, mine in self._parts:
+        """Take in one observation of every learner in `active`. Mean and bound_variance stay."""
+        for surrogate, mine in self._parts:
             if (active & mine).any():
-                memory.update(plays, rewards, active & mine)
+                surrogate.update(plays, rewards, active & mine)

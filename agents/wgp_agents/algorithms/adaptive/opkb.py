@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 from wgp_agents.algorithms.adaptive.design import design_factors, optimal_designs
 from wgp_agents.algorithms.adaptive.opkb_blocks import OPKBConstants, checked_constants, opkb_blocks
 from wgp_agents.algorithms.adaptive.replays import Replays
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.sampling import seeds_of
 from wgp_agents.core.units import RewardBounds
-from wgp_agents.core.variates import seeds_of
 from wgp_agents.gp.action_sets import Arms
 from wgp_agents.gp.grid import Grid
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.parameters import checked_ends, model_noise, per_learner, reward_ends
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import reject
 
 __all__ = ["OPKB", "OPKBConstants"]
-
-Indices = NDArray[np.int64]
 
 
 class OPKB(Agent):
@@ -101,8 +99,8 @@ class OPKB(Agent):
         self.delta = per_learner("OPKB", "delta", delta, batch, 0.0, 1.0, "neither")
         self._given_range = checked_ends("OPKB", reward_range)
         self.takes_units = reward_range is None
-        ridge = self.regularization / problem.horizon
-        self.basis = basis = Arms(problem.kernel, problem.domain, ridge).basis
+        regularization = self.regularization / problem.horizon
+        self.basis = basis = Arms(problem.kernel, problem.domain, regularization).basis
         self._design, self.information_gain = explorations(basis)
         n, T = len(problem.domain), problem.horizon
         self._blocks = blocks = opkb_blocks(
@@ -184,9 +182,9 @@ class OPKB(Agent):
     def _strategies(self, rows: Indices, orders: Indices, gaps: Array) -> Array:
         """Return p of these orders `(b,)` from the gaps `(b, n)` of the block before, `(b, n)`."""
         blocks, basis = self._blocks, self.basis
-        phi, rank, ridge = basis.phi, basis.rank[rows], basis.ridge[rows]
+        phi, rank, regularization = basis.phi, basis.rank[rows], basis.regularization[rows]
         costs = blocks.beta[rows, orders][:, None] / 2 * gaps
-        mixed = optimal_designs(phi, rank, ridge, costs).probabilities
+        mixed = optimal_designs(phi, rank, regularization, costs).probabilities
         if blocks.mixture > 0:
             near = gaps <= blocks.near[rows, orders][:, None]
             among = self._designs_among(rows, near)
@@ -197,21 +195,23 @@ class OPKB(Agent):
     def _designs_among(self, rows: Indices, near: Mask) -> Array:
         """Return the design pi on the arms in `near` `(b, n)` alone, `(b, n)`."""
         basis, designs, some = self.basis, self._design[rows], ~near.all(axis=1)
-        rank, ridge = basis.rank[rows[some]], basis.ridge[rows[some]]
+        rank, regularization = basis.rank[rows[some]], basis.regularization[rows[some]]
         costs = np.where(near[some], 0.0, np.inf)
-        designs[some] = optimal_designs(basis.phi, rank, ridge, costs).probabilities
+        designs[some] = optimal_designs(basis.phi, rank, regularization, costs).probabilities
         return designs
 
 
 def explorations(basis: Basis) -> tuple[Array, Array]:
     """Return the design pi of every learner, `(B, n)`, and its information gain, `(B,)`.
 
-    Learners of the same ridge share the work.
+    Learners of the same regularization share the work.
     """
-    ridge, first, which = np.unique(basis.ridge, return_index=True, return_inverse=True)
-    rank, nothing = basis.rank[first], np.zeros((len(ridge), basis.phi.shape[1]))
-    designs = optimal_designs(basis.phi, rank, ridge, nothing).probabilities
-    factors = design_factors(basis.phi, rank, ridge, designs)
+    regularization, first, which = np.unique(
+        basis.regularization, return_index=True, return_inverse=True
+    )
+    rank, nothing = basis.rank[first], np.zeros((len(regularization), basis.phi.shape[1]))
+    designs = optimal_designs(basis.phi, rank, regularization, nothing).probabilities
+    factors = design_factors(basis.phi, rank, regularization, designs)
     roots = [np.log(R.diagonal()[:m]).sum() for R, m in zip(factors, rank, strict=True)]
-    gains = np.array(roots) - 0.5 * rank * np.log(ridge)
+    gains = np.array(roots) - 0.5 * rank * np.log(regularization)
     return designs[which], gains[which]

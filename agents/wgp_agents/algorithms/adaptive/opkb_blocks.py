@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.parameters import LARGEST, LARGEST_COUNT, SMALLEST
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_float, check_int
 
 __all__ = ["OPKBBlocks", "OPKBConstants", "checked_constants", "opkb_blocks"]

@@ -12,22 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.arms.choice import drawn
+from wgp_agents.arms.choice import sample_categorical
 from wgp_agents.arms.weights import ExponentialWeights, exploration_rate
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.supervisor import Supervisor, forget_all
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.restart_rule import RestartRule, forget_all
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_agents.gp.tuning import MAX_RATE, gain_order
 from wgp_agents.parameters import reward_ends
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 
 __all__ = ["BanditOverBandit", "block_rate", "default_block", "default_discounts"]
 
 
-class BanditOverBandit(Supervisor):
+class BanditOverBandit(RestartRule):
     """Starts a memory anew in each block of L steps, with a discount that Exp3 draws for it.
 
     After a block whose rewards add up to S, Exp3 is paid (S - L low + Q) / (L (high - low) + 2 Q)
@@ -81,23 +80,23 @@ class BanditOverBandit(Supervisor):
         self._played[mask] = 0
         self._total[mask] = 0.0
 
-    def before(self, memory: Memory, uniform: UniformStreams) -> Mask | None:
+    def before(self, surrogate: Surrogate, uniform: UniformStreams) -> Mask | None:
         """Draw a discount where a block begins."""
         chance = uniform.draw()  # at each step: no learner's stream depends on the others' blocks
         due = self._due
         if not due.any():
             return None
-        self._leave(memory, due)
-        self.candidate[due] = drawn(self.weights.probabilities(), chance)[due]
-        memory.ratios[due, 0] = self._discounts[self.candidate[due]]
+        self._leave(surrogate, due)
+        self.candidate[due] = sample_categorical(self.weights.probabilities(), chance)[due]
+        surrogate.ratios[due, 0] = self._discounts[self.candidate[due]]
         self._due = np.zeros_like(due)
         return due
 
-    def _leave(self, memory: Memory, mask: Mask) -> None:
+    def _leave(self, surrogate: Surrogate, mask: Mask) -> None:
         """Empty the memories in `mask` that are still those of the block before."""
         left = self._over & mask
         if left.any():
-            forget_all(memory, left)
+            forget_all(surrogate, left)
             self._over[left] = False
 
     def chosen(self, plays: NDArray[Any]) -> NDArray[Any]:
@@ -106,15 +105,15 @@ class BanditOverBandit(Supervisor):
 
     def observe(
         self,
-        decisions: Decisions,
-        memory: Memory,
+        action_set: ActionSet,
+        surrogate: Surrogate,
         plays: NDArray[Any],
         rewards: Array,
         active: Mask,
     ) -> None:
         """Add the reward to its block's, and tell Exp3 where that is over."""
-        del decisions, plays
-        self._leave(memory, active)  # before its first choice a block may be told of plays
+        del action_set, plays
+        self._leave(surrogate, active)  # before its first choice a block may be told of plays
         counted = active & ~self._due
         self._total[counted] += rewards[counted]
         self._played += counted

@@ -8,22 +8,21 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.agent import checked_width
 from wgp_agents.gp.bayes_width import FiniteWidth, bayes_width
-from wgp_agents.gp.contexts import Contexts
+from wgp_agents.gp.contexts import ChangingArms
 from wgp_agents.gp.grid import GridAgent, GridParameters
-from wgp_agents.gp.surrogates.drift import EPS_GRID, DriftMemory
-from wgp_agents.gp.surrogates.weighted import DiscountMemory, Memory
+from wgp_agents.gp.surrogates.drift import EPS_GRID, DriftSurrogate
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate, Surrogate
 from wgp_agents.parameters import SMALLEST, per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import as_floats, check_choice, check_names, reject
 
 __all__ = ["PEGPUCB"]
 
-KINDS: dict[str, Any] = {"drift": DriftMemory, "discount": DiscountMemory}
+KINDS: dict[str, Any] = {"drift": DriftSurrogate, "discount": DiscountSurrogate}
 GRIDS = {"drift": EPS_GRID[:7], "discount": tuple(1 - eps for eps in EPS_GRID[:7])}
 SAME = 1e-6  # places this close are one: observations have them in single precision
 
@@ -93,7 +92,9 @@ class PEGPUCB(GridAgent):
         batch = self.num_learners
         check_choice("candidates", candidates, owner, KINDS)
         self.values = checked_values(candidates, GRIDS[candidates] if values is None else values)
-        self._memories: list[Memory] = [KINDS[candidates](self.decisions) for _ in self.values]
+        self._surrogates: list[Surrogate] = [
+            KINDS[candidates](self.action_set) for _ in self.values
+        ]
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
         self.confidence_width = self._checked_width(confidence_width)
         self._steps, self.chosen = np.zeros((2, batch), np.int64)
@@ -111,13 +112,13 @@ class PEGPUCB(GridAgent):
         return checked_width("PEGPUCB", width, self.num_learners)
 
     def _restart(self, mask: Mask) -> None:
-        for memory, value in zip(self._memories, self.values, strict=True):
-            memory.restart(mask, np.full(self.num_learners, value))
+        for surrogate, value in zip(self._surrogates, self.values, strict=True):
+            surrogate.restart(mask, np.full(self.num_learners, value))
         self.surviving[mask], self._pending[mask] = True, False
         for array in (self._steps, self.chosen, self.rounds, self._sums, self._allowed):
             array[mask] = 0
-        if isinstance(self.decisions, Contexts) and self.arms is None:
-            self.decisions.show(None)
+        if isinstance(self.action_set, ChangingArms) and self.arms is None:
+            self.action_set.show(None)
 
     def _widths(self) -> Array:
         """Return beta_t^{1/2} of every learner, `(B,)`."""
@@ -131,14 +132,14 @@ class PEGPUCB(GridAgent):
     def _posteriors(self) -> Array:
         """Return means, variances and the bound's variances by candidate, `(3, P, B, n)`."""
         domain = self.problem.domain
-        found = [self.decisions.posterior(memory, domain) for memory in self._memories]
+        found = [self.action_set.posterior(surrogate, domain) for surrogate in self._surrogates]
         return np.stack(found, axis=1)
 
     def _pick(self, uniform: UniformStreams) -> NDArray[np.int64]:
-        if isinstance(self.decisions, Contexts):
-            self.decisions.show(self.arms)
-        mean, _, spread = self._posteriors()
-        half = self._widths()[:, None] * np.sqrt(spread)
+        if isinstance(self.action_set, ChangingArms):
+            self.action_set.show(self.arms)
+        mean, _, bound_variance = self._posteriors()
+        half = self._widths()[:, None] * np.sqrt(bound_variance)
         tops = np.where(self.surviving, (mean + half).max(axis=2).T, -math.inf)
         chosen, rows = argmax(np.ascontiguousarray(tops), uniform.draw()), self._rows
         mean, half = mean[chosen, rows], half[chosen, rows]
@@ -153,8 +154,8 @@ class PEGPUCB(GridAgent):
         apart = np.abs(plays - self._play).reshape(len(plays), -1).max(axis=1)
         self._test(active & self._pending & (apart <= SAME), rewards)
         self._pending &= ~active
-        for memory in self._memories:
-            memory.update(plays, rewards, active)
+        for surrogate in self._surrogates:
+            surrogate.update(plays, rewards, active)
 
     def _test(self, tested: Mask, rewards: Array) -> None:
         """Drop the candidates that played, of the learners in `tested`, if refuted."""

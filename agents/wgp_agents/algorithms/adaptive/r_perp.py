@@ -9,14 +9,13 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.core.access import problem_reader
 from wgp_agents.core.argmax import TIE
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.sampling import Seeds, fill_uniform, seeds_of
 from wgp_agents.core.units import RewardBounds, bounds_by_norm
-from wgp_agents.core.variates import Seeds, fill_uniform, seeds_of
+from wgp_agents.gp.gain_bounds import computed_gain
 from wgp_agents.gp.grid import GridAgent, GridParameters
-from wgp_agents.gp.planned_gain import computed_gain
 from wgp_agents.gp.tuning import MAX_RATE, Forgetting, stated_budget
 from wgp_agents.gp.width import deng_width
 from wgp_agents.kernels.elimination import (
@@ -28,8 +27,8 @@ from wgp_agents.kernels.elimination import (
 )
 from wgp_agents.parameters import norm_bounds, not_drawn, per_learner
 from wgp_gym.arrays import kept
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_names, reject
 
 __all__ = ["RPERP"]
@@ -104,7 +103,7 @@ class RPERP(GridAgent):
         )
         forgetting.check(owner, batch)
         if forgetting.gain_is_computed:
-            gains = computed_gain(self.decisions.basis, self.problem.horizon)
+            gains = computed_gain(self.action_set.basis, self.problem.horizon)
             forgetting = replace(forgetting, information_gain=gains)
         self._forgetting = forgetting
         self.confidence_width = checked_width(owner, confidence_width, batch)
@@ -133,7 +132,7 @@ class RPERP(GridAgent):
 
     def _largest(self) -> float:
         """Return max k(x, x)^{1/2}: no function of norm 1 is larger anywhere."""
-        return math.sqrt(self.decisions.basis.prior.max())
+        return math.sqrt(self.action_set.basis.prior.max())
 
     def _budget(self) -> Any:
         """Return V_T, a number or `(B,)`; None where it is unknown.
@@ -221,7 +220,7 @@ class RPERP(GridAgent):
 
     def _plan(self, learners: NDArray[np.intp], seeds: Seeds) -> None:
         """Choose the points of a batch from those that are left, ties broken by the seeds."""
-        lengths, basis = self._length[learners], self.decisions.basis
+        lengths, basis = self._length[learners], self.action_set.basis
         draws = np.empty((len(learners), lengths.max()))
         fill_uniform(seeds, draws)
         plan_batches(learners, lengths, draws, TIE, basis, self.surviving, self.planned)
@@ -235,7 +234,7 @@ class RPERP(GridAgent):
 
     def _posteriors(self, learners: NDArray[np.intp]) -> tuple[Array, Array]:
         mean, variance = np.empty((2, len(learners), self.surviving.shape[1]))
-        basis = self.decisions.basis
+        basis = self.action_set.basis
         batch_posteriors(learners, basis, self._counts, self._sums, mean, variance)
         return mean, variance
 

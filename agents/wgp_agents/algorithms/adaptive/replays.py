@@ -11,18 +11,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_agents.algorithms.adaptive.design import design_factors
-from wgp_agents.base import Mask
-from wgp_agents.core.variates import Seeds, fill_uniform
+from wgp_agents.core.sampling import Seeds, fill_uniform
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["ReplayArrays", "Replays"]
-
-Indices = NDArray[np.int64]
 
 
 class ReplayArrays(NamedTuple):
@@ -54,7 +50,7 @@ class Replays:
     """The plays and estimates of B learners.
 
     Args:
-        basis: The features, and sigma in S(p) = sum_a p_a phi_a phi_a^T + sigma I as the ridge.
+        basis: The features, and sigma in S(p) = sum_a p_a phi_a phi_a^T + sigma I.
         first: p_0, the strategy of every first block, `(B, n)`.
         length: E >= 1, `(B,)`.
         orders: M + 1, how many orders there are. After a block of order M comes another one.
@@ -77,7 +73,7 @@ class Replays:
         order, clock = np.zeros((2, batch), np.int64)
         strategies, factors = np.zeros((batch, orders, n)), np.zeros((batch, orders, q, q))
         strategies[:, 0] = first
-        factors[:, 0] = design_factors(basis.phi, basis.rank, basis.ridge, first)
+        factors[:, 0] = design_factors(basis.phi, basis.rank, basis.regularization, first)
         due, live = np.zeros(batch, bool), np.zeros((batch, orders), bool)
         sums = np.zeros((batch, orders, q))
         self.arrays = ReplayArrays(length, order, clock, due, live, strategies, factors, sums)
@@ -96,9 +92,13 @@ class Replays:
 
     def follow(self, rows: Indices, orders: Indices, strategies: Array) -> None:
         """Set the strategies `(b, n)` of some orders `(b,)` of some learners `(b,)`."""
-        phi, rank, ridge = self.basis.phi, self.basis.rank[rows], self.basis.ridge[rows]
+        phi, rank, regularization = (
+            self.basis.phi,
+            self.basis.rank[rows],
+            self.basis.regularization[rows],
+        )
         self.arrays.strategies[rows, orders] = strategies
-        self.arrays.factors[rows, orders] = design_factors(phi, rank, ridge, strategies)
+        self.arrays.factors[rows, orders] = design_factors(phi, rank, regularization, strategies)
 
     def choose(self, seeds: Seeds) -> Indices:
         """Draw the replays that are due, and an arm for every learner, `(B,)`."""

@@ -14,8 +14,8 @@ from wgp_agents.gp.bayes_width import (
     bayes_parameters,
     bayes_width,
 )
-from wgp_agents.gp.surrogates.ageing import AgeingMemory
-from wgp_agents.gp.surrogates.walk import WalkMemory
+from wgp_agents.gp.surrogates.ageing import AgeingSurrogate
+from wgp_agents.gp.surrogates.walk import WalkSurrogate
 from wgp_agents.parameters import per_learner
 from wgp_gym.validation import check_choice
 
@@ -29,10 +29,10 @@ class UIGPUCB(GPAgent):
     """GP-UCB with uncertainty injection: plays argmax mean + beta^{1/2} std, beta = 2.
 
     "walk" is the model of Brunzema et al.: the covariance k(x, x') (1 + sigma_w^2 min(t, t')),
-    exactly: see `WalkMemory`. Where nothing was seen for long the mean stays, and the variance
+    exactly: see `WalkSurrogate`. Where nothing was seen for long the mean stays, and the variance
     grows without bound. "noise" is the heteroscedastic regression that Mauduit et al. call by the
     same name: the function stands still, and an observation k steps old has the noise variance
-    lambda + k sigma_w^2: see `AgeingMemory`. There the variance never exceeds the prior's.
+    lambda + k sigma_w^2: see `AgeingSurrogate`. There the variance never exceeds the prior's.
 
     Deviation: the paper minimises a cost that it holds for convex, and tunes length scales as it
     plays. Here is its model of time alone. Mauduit et al. also ask for rewards of past points
@@ -73,10 +73,12 @@ class UIGPUCB(GPAgent):
         batch, horizon = problem.batch_size or 1, problem.horizon
         added = per_learner("UIGPUCB", "injection", injection, batch, 0.0, math.inf, "left")
         walks = check_choice("model", model, "UIGPUCB", MODELS) == "walk"
-        memory = (
-            partial(WalkMemory, injection=added)
+        surrogate = (
+            partial(WalkSurrogate, injection=added)
             if walks
-            else partial(AgeingMemory, injection=added, horizon=horizon)
+            else partial(AgeingSurrogate, injection=added, horizon=horizon)
         )
         width = bayes_width("UIGPUCB", problem, confidence_width, delta, DriftingBoxWidth)
-        super().__init__(env, memory=memory, delta=delta, confidence_width=width, **parameters)
+        super().__init__(
+            env, surrogate=surrogate, delta=delta, confidence_width=width, **parameters
+        )

@@ -14,15 +14,15 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.acquisition import optimistic
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.bayes_width import BayesParameters, bayes_parameters
-from wgp_agents.gp.surrogates.spatiotemporal import SpatiotemporalMemory
+from wgp_agents.gp.surrogates.spatiotemporal import SpatiotemporalSurrogate
 from wgp_agents.kernels.wdbo import FEWEST
 from wgp_agents.parameters import LARGEST_COUNT, per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:
-    from wgp_agents.gp.action_sets import Decisions
-    from wgp_agents.gp.surrogates.weighted import Memory
+    from wgp_agents.gp.action_sets import ActionSet
+    from wgp_agents.gp.surrogates.weighted import Surrogate
 
 __all__ = ["WDBO"]
 
@@ -35,7 +35,7 @@ class WDBO(GPAgent):
     Plays argmax mean + beta^{1/2} std of a Gaussian process in space and time,
     beta = 0.2 d log(2 n), n the observations held. Each observation is followed by the removal of
     those whose absence changes the posterior of the future least, as far as a removal budget
-    reaches: see `SpatiotemporalMemory`. It needs no variation budget.
+    reaches: see `SpatiotemporalSurrogate`. It needs no variation budget.
 
     Deviation: its paper optimises in continuous time, and its own response time is part of the
     problem; here a step is a unit of time. It fits all hyperparameters at each step; here the
@@ -83,8 +83,8 @@ class WDBO(GPAgent):
             reject("env", owner, "a task whose arms stay", "one that draws them anew at each step")
         batch = problem.batch_size or 1
         initial = check_int("initial_plays", initial_plays, owner, 0, LARGEST_COUNT)
-        memory = partial(
-            SpatiotemporalMemory,
+        surrogate = partial(
+            SpatiotemporalSurrogate,
             lengthscale=lengthscales(time_lengthscale, batch),
             signal=per_learner(
                 owner, "signal_variance", signal_variance, batch, 0.0, math.inf, "neither"
@@ -100,7 +100,7 @@ class WDBO(GPAgent):
             width = self._paper_width
         super().__init__(
             env,
-            memory=memory,
+            surrogate=surrogate,
             choice=partial(random_first, plays=initial),
             confidence_width=width,
             **parameters,
@@ -109,23 +109,23 @@ class WDBO(GPAgent):
     def _paper_width(self, counts: NDArray[np.int64]) -> Array:
         """Return (0.2 d log(2 n))^{1/2}; where nothing is held as if it were one."""
         del counts
-        held, dim = np.maximum(self.memory.held, 1), self.problem.domain.shape[1]
+        held, dim = np.maximum(self.surrogate.held, 1), self.problem.domain.shape[1]
         width: Array = np.sqrt(0.2 * dim * np.log(2.0 * held))
         return width
 
 
 def random_first(
-    decisions: Decisions, memory: Memory, width: Array, uniform: UniformStreams, plays: int
+    action_set: ActionSet, surrogate: Surrogate, width: Array, uniform: UniformStreams, plays: int
 ) -> NDArray[Any]:
     """Play at random before so many observations are in, then maximise mean + beta std."""
-    assert isinstance(memory, SpatiotemporalMemory)
-    chosen = optimistic(decisions, memory, width, uniform)
+    assert isinstance(surrogate, SpatiotemporalSurrogate)
+    chosen = optimistic(action_set, surrogate, width, uniform)
     draws = np.stack([uniform.draw() for _ in range(max(chosen[0].size, 1))], axis=-1)
     if chosen.ndim == 1:
-        anywhere = (draws[:, 0] * memory.mean.shape[1]).astype(chosen.dtype)
+        anywhere = (draws[:, 0] * surrogate.mean.shape[1]).astype(chosen.dtype)
     else:
         anywhere = draws.astype(chosen.dtype)
-    first = memory.observed < plays
+    first = surrogate.observed < plays
     return np.where(first.reshape(-1, *[1] * (chosen.ndim - 1)), anywhere, chosen)
 
 

@@ -17,11 +17,10 @@ from wgp_agents.arms.bound import upper_bound
 from wgp_agents.arms.forced import NOBODY, force
 from wgp_agents.arms.tuning import num_changes_of
 from wgp_agents.arms.watched import WatchedPlays
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.cusum import CUSUM
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["CUSUMUCB"]
 
@@ -111,8 +110,8 @@ class CUSUMUCB(IndexAgent):
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        total = self.watched.memory.counts.sum(axis=1)
-        index = upper_bound(self.watched.memory, self.scale * np.sqrt(self.xi), total)
+        total = self.watched.statistics.counts.sum(axis=1)
+        index = upper_bound(self.watched.statistics, self.scale * np.sqrt(self.xi), total)
         explores = uniform.draw() < self.alpha
         anyone = (uniform.draw() * self.num_arms).astype(np.int64)
         return force(index, np.where(explores, anyone, NOBODY))

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.memory import DiscountedPlays
 from wgp_agents.arms.posterior import ArmPosterior
+from wgp_agents.arms.statistics import DiscountedPlays
 from wgp_agents.arms.tuning import discount_of
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["DTS"]
 
@@ -56,15 +55,15 @@ class DTS(IndexAgent):
         owner, batch = type(self).__name__, self.num_learners
         self.discount = discount_of(owner, discount, num_changes, self.problem.horizon, batch)
         self._posterior = ArmPosterior(owner, prior, batch)
-        self.memory = DiscountedPlays(batch, self.num_arms, self.discount)
+        self.statistics = DiscountedPlays(batch, self.num_arms, self.discount)
 
     def _clear(self, mask: Mask) -> None:
-        self.memory.clear(mask)
+        self.statistics.clear(mask)
         self._posterior.clear(mask)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        return self._posterior.draw(self.memory, self.noise, uniform)
+        return self._posterior.draw(self.statistics, self.noise, uniform)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.memory.add(arms, self._posterior.outcomes(rewards, active), active)
+        self.statistics.add(arms, self._posterior.outcomes(rewards, active), active)

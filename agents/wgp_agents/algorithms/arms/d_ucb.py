@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.bound import upper_bound
-from wgp_agents.arms.memory import DiscountedPlays
+from wgp_agents.arms.statistics import DiscountedPlays
 from wgp_agents.arms.tuning import discount_of
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["DUCB"]
 
@@ -56,15 +55,15 @@ class DUCB(IndexAgent):
         owner, batch = type(self).__name__, self.num_learners
         self.discount = discount_of(owner, discount, num_changes, self.problem.horizon, batch)
         self.xi = per_learner(owner, "xi", xi, batch, 0, math.inf, "left")
-        self.memory = DiscountedPlays(batch, self.num_arms, self.discount)
+        self.statistics = DiscountedPlays(batch, self.num_arms, self.discount)
 
     def _clear(self, mask: Mask) -> None:
-        self.memory.clear(mask)
+        self.statistics.clear(mask)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        total = self.memory.counts.sum(axis=1)
-        return upper_bound(self.memory, 2 * self.scale * np.sqrt(self.xi), total)
+        total = self.statistics.counts.sum(axis=1)
+        return upper_bound(self.statistics, 2 * self.scale * np.sqrt(self.xi), total)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.memory.add(arms, rewards, active)
+        self.statistics.add(arms, rewards, active)

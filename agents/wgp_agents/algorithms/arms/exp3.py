@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import ArmsAgent
-from wgp_agents.arms.choice import drawn
+from wgp_agents.arms.choice import sample_categorical
 from wgp_agents.arms.weights import ExponentialWeights, exploration_rate
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["Exp3"]
 
@@ -54,7 +53,7 @@ class Exp3(ArmsAgent):
         self.weights.clear(mask)
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return drawn(self.weights.probabilities(), uniform.draw())
+        return sample_categorical(self.weights.probabilities(), uniform.draw())
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
         self.weights.learn(arms, rewards, active)

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.forced import force, in_turn
+from wgp_agents.arms.forced import force, forced_exploration
 from wgp_agents.arms.kl_index import exploration_level, kl_indices
 from wgp_agents.arms.watched import WatchedPlays
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.glr import GLR
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_choice
 
 __all__ = ["GLRUCB"]
@@ -34,8 +33,8 @@ class GLRUCB(IndexAgent):
     At step t: arm k if t mod floor(K / alpha_e) = k in {1, ..., K}; else the one of the largest
     q with N_k d(mean, q) <= f(t - tau_k), N_k its plays and tau_k the time of its last restart;
     f(t) = log(t) + c log log t. alpha_e = alpha e^{1/2} after e - 1 alarms. See `GLR` for the test
-    and `in_turn` for the period. With the number U of changes known: exploration="constant" and
-    alpha = (U K log(T) / T)^{1/2}.
+    and `forced_exploration` for the period. With the number U of changes known:
+    exploration="constant" and alpha = (U K log(T) / T)^{1/2}.
 
     Deviation: an arm without plays goes first, where kl-UCB gives it the index 1.
 
@@ -122,11 +121,11 @@ class GLRUCB(IndexAgent):
         """Return the index of every arm, `(B, K)`."""
         del uniform
         level = exploration_level(self._age + 1, self.c[:, None])
-        memory, family = self.watched.memory, (self.bernoulli, self.sigma)
-        kl_indices(memory.counts, memory.sums, level, *family, self._indices)
+        statistics, family = self.watched.statistics, (self.bernoulli, self.sigma)
+        kl_indices(statistics.counts, statistics.sums, level, *family, self._indices)
         episodes = self.alarms + 1 if self.exploration == "rising" else 1
         rate = np.minimum(self.alpha * np.sqrt(episodes), 1.0)
-        return force(self._indices, in_turn(memory.steps + 1, rate, self.num_arms))
+        return force(self._indices, forced_exploration(statistics.steps + 1, rate, self.num_arms))
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
         seen = np.where(self.bernoulli, np.clip(rewards, 0.0, 1.0), rewards)

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.bound import upper_bound
-from wgp_agents.arms.forced import force, in_turn
+from wgp_agents.arms.forced import force, forced_exploration
 from wgp_agents.arms.tuning import num_changes_of
 from wgp_agents.arms.watched import WatchedPlays
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.two_window import TwoWindowMean
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import reject
 
 __all__ = ["MUCB"]
@@ -37,7 +36,7 @@ class MUCB(IndexAgent):
     the newer half - sum of the older half| of its last w rewards is above b, forgets all.
 
     Deviation: where the noise is larger than that of rewards in [0, 1], `scale` times, the
-    padding and b are as many times as large. See also `in_turn`.
+    padding and b are as many times as large. See also `forced_exploration`.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -101,9 +100,9 @@ class MUCB(IndexAgent):
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
         del uniform
-        step = self.watched.memory.steps + 1
-        index = upper_bound(self.watched.memory, self.scale * np.sqrt(2.0), step.astype(float))
-        return force(index, in_turn(step, self.gamma, self.num_arms))
+        step = self.watched.statistics.steps + 1
+        index = upper_bound(self.watched.statistics, self.scale * np.sqrt(2.0), step.astype(float))
+        return force(index, forced_exploration(step, self.gamma, self.num_arms))
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
         alarms = self.watched.add(arms, rewards, active)

@@ -12,10 +12,9 @@ from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.bound import upper_bound
 from wgp_agents.arms.sliding import WindowPlays
 from wgp_agents.arms.tuning import window_of
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["SWUCB"]
 
@@ -58,15 +57,15 @@ class SWUCB(IndexAgent):
         horizon = self.problem.horizon
         self.window = window_of(owner, window, num_changes, horizon, batch, self.num_arms)
         self.xi = per_learner(owner, "xi", xi, batch, 0, math.inf, "left")
-        self.memory = WindowPlays(batch, self.num_arms, self.window)
+        self.statistics = WindowPlays(batch, self.num_arms, self.window)
 
     def _clear(self, mask: Mask) -> None:
-        self.memory.clear(mask)
+        self.statistics.clear(mask)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        total = np.minimum(self.memory.steps, self.window)
-        return upper_bound(self.memory, self.scale * np.sqrt(self.xi), total)
+        total = np.minimum(self.statistics.steps, self.window)
+        return upper_bound(self.statistics, self.scale * np.sqrt(self.xi), total)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.memory.add(arms, rewards, active)
+        self.statistics.add(arms, rewards, active)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.memory import AllPlays
 from wgp_agents.arms.posterior import ArmPosterior
-from wgp_agents.base import Mask
+from wgp_agents.arms.statistics import AllPlays
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["ThompsonSampling"]
 
@@ -43,15 +42,15 @@ class ThompsonSampling(IndexAgent):
     def __init__(self, env: Any, *, prior: str = "beta", reward_range: Any = None) -> None:
         super().__init__(env, reward_range=reward_range)
         self._posterior = ArmPosterior(type(self).__name__, prior, self.num_learners)
-        self.memory = AllPlays(self.num_learners, self.num_arms)
+        self.statistics = AllPlays(self.num_learners, self.num_arms)
 
     def _clear(self, mask: Mask) -> None:
-        self.memory.clear(mask)
+        self.statistics.clear(mask)
         self._posterior.clear(mask)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        return self._posterior.draw(self.memory, self.noise, uniform)
+        return self._posterior.draw(self.statistics, self.noise, uniform)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.memory.add(arms, self._posterior.outcomes(rewards, active), active)
+        self.statistics.add(arms, self._posterior.outcomes(rewards, active), active)

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.bound import upper_bound
-from wgp_agents.arms.memory import AllPlays
-from wgp_agents.base import Mask
+from wgp_agents.arms.statistics import AllPlays
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["UCB1"]
 
@@ -38,15 +37,15 @@ class UCB1(IndexAgent):
 
     def __init__(self, env: Any, *, reward_range: Any = None) -> None:
         super().__init__(env, reward_range=reward_range)
-        self.memory = AllPlays(self.num_learners, self.num_arms)
+        self.statistics = AllPlays(self.num_learners, self.num_arms)
 
     def _clear(self, mask: Mask) -> None:
-        self.memory.clear(mask)
+        self.statistics.clear(mask)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        total = self.memory.steps.astype(float)
-        return upper_bound(self.memory, self.scale * np.sqrt(2.0), total)
+        total = self.statistics.steps.astype(float)
+        return upper_bound(self.statistics, self.scale * np.sqrt(2.0), total)
 
     def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.memory.add(arms, rewards, active)
+        self.statistics.add(arms, rewards, active)

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from wgp_agents.core.access import problem_reader
 from wgp_agents.gp.acquisition import thompson
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.width import thompson_width
 
 __all__ = ["GPTS"]
@@ -33,5 +33,5 @@ class GPTS(GPAgent):
         if common.get("regularization") is None:
             common["regularization"] = 1 + 2 / problem_reader(env)().horizon
         super().__init__(
-            env, memory=RestartMemory, choice=thompson, width_form=thompson_width, **common
+            env, surrogate=RestartSurrogate, choice=thompson, width_form=thompson_width, **common
         )

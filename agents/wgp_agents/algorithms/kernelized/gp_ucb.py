@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from wgp_agents.core.access import problem_reader
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.bayes_width import BayesParameters, BoxWidth, bayes_parameters, bayes_width
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 
 __all__ = ["GPUCB"]
 
@@ -47,5 +47,5 @@ class GPUCB(GPAgent):
         problem = problem_reader(env)()
         width = bayes_width("GPUCB", problem, confidence_width, delta, BoxWidth)
         super().__init__(
-            env, memory=RestartMemory, delta=delta, confidence_width=width, **parameters
+            env, surrogate=RestartSurrogate, delta=delta, confidence_width=width, **parameters
         )

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.core.access import problem_reader
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.width import chowdhury_width, deng_width
 from wgp_gym.validation import check_choice
 
@@ -37,4 +37,4 @@ class IGPUCB(GPAgent):
         form = WIDTH_FORMS[check_choice("width_form", width_form, "IGPUCB", WIDTH_FORMS)]
         if width_form == "chowdhury" and common.get("regularization") is None:
             common["regularization"] = 1 + 2 / problem_reader(env)().horizon
-        super().__init__(env, memory=RestartMemory, width_form=form, **common)
+        super().__init__(env, surrogate=RestartSurrogate, width_form=form, **common)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["RGPUCB"]
@@ -39,4 +39,4 @@ class RGPUCB(GPAgent):
         forgetting = Forgetting(
             "restart_period", restart_period, variation_budget, information_gain
         )
-        super().__init__(env, memory=RestartMemory, forgetting=forgetting, **common)
+        super().__init__(env, surrogate=RestartSurrogate, forgetting=forgetting, **common)

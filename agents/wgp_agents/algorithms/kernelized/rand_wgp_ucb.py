@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from wgp_agents.gp.acquisition import random_width
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["RandWGPUCB"]
@@ -42,6 +42,6 @@ class RandWGPUCB(GPAgent):
         **common: Unpack[GPParameters],
     ) -> None:
         forgetting = Forgetting("discount", discount, variation_budget, information_gain)
-        memory = partial(DiscountMemory, tight=True)
+        surrogate = partial(DiscountSurrogate, tight=True)
         choice = random_width("RandWGPUCB", env, scale)
-        super().__init__(env, memory=memory, forgetting=forgetting, choice=choice, **common)
+        super().__init__(env, surrogate=surrogate, forgetting=forgetting, choice=choice, **common)

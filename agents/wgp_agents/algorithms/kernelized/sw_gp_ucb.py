@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import WindowMemory
+from wgp_agents.gp.surrogates.weighted import WindowSurrogate
 from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["SWGPUCB"]
@@ -37,4 +37,4 @@ class SWGPUCB(GPAgent):
         **common: Unpack[GPParameters],
     ) -> None:
         forgetting = Forgetting("window", window, variation_budget, information_gain)
-        super().__init__(env, memory=WindowMemory, forgetting=forgetting, **common)
+        super().__init__(env, surrogate=WindowSurrogate, forgetting=forgetting, **common)

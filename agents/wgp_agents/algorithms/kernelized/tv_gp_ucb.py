@@ -18,9 +18,9 @@ from wgp_agents.gp.bayes_width import (
     bayes_width,
 )
 from wgp_agents.gp.constant_width import ConstantWidth
-from wgp_agents.gp.surrogates.drift import DriftMemory
+from wgp_agents.gp.surrogates.drift import DriftSurrogate
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 __all__ = ["TVGPUCB"]
@@ -30,7 +30,7 @@ class TVGPUCB(GPAgent):
     """Time-varying GP-UCB: f_{t+1} = (1 - eps)^{1/2} f_t + eps^{1/2} g_{t+1}, g a fresh draw.
 
     Plays argmax mean + beta_t^{1/2} std of the posterior with the covariance
-    k(x, x') (1 - eps)^{|t - t'| / 2}, exactly: see `DriftMemory`.
+    k(x, x') (1 - eps)^{|t - t'| / 2}, exactly: see `DriftSurrogate`.
 
     Its paper knows eps. Nothing that a task states says what it is, so the default is a value of
     the size that the paper plays with. Deviation: "fit" estimates it from the agent's own plays,
@@ -67,17 +67,19 @@ class TVGPUCB(GPAgent):
     ) -> None:
         parameters = bayes_parameters("TVGPUCB", common)
         problem = problem_reader(env)()
-        memory = partial(DriftMemory, eps=drifts(eps, problem.batch_size or 1))
+        surrogate = partial(DriftSurrogate, eps=drifts(eps, problem.batch_size or 1))
         constant = ConstantWidth(self._drifts, problem.domain.shape[1], problem.horizon)
         width = bayes_width(
             "TVGPUCB", problem, confidence_width, delta, DriftingBoxWidth, constant=constant
         )
-        super().__init__(env, memory=memory, delta=delta, confidence_width=width, **parameters)
+        super().__init__(
+            env, surrogate=surrogate, delta=delta, confidence_width=width, **parameters
+        )
 
     def _drifts(self) -> Array:
         """Return the eps of every learner, given or fitted, `(B,)`."""
-        assert isinstance(self.memory, DriftMemory)
-        return self.memory.eps
+        assert isinstance(self.surrogate, DriftSurrogate)
+        return self.surrogate.eps
 
     @locked
     def drift(self) -> Any:

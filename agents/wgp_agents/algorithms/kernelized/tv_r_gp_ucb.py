@@ -15,10 +15,10 @@ from wgp_agents.gp.bayes_width import (
     bayes_parameters,
     bayes_width,
 )
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.parameters import per_learner
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["TVRGPUCB"]
 
@@ -64,7 +64,7 @@ class TVRGPUCB(GPAgent):
         width = bayes_width("TVRGPUCB", problem, confidence_width, delta, DriftingBoxWidth)
         super().__init__(
             env,
-            memory=RestartMemory,
+            surrogate=RestartSurrogate,
             forgetting=Forgetting("restart_period", restart_period),
             delta=delta,
             confidence_width=width,

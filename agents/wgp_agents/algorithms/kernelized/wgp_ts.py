@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.gp.acquisition import thompson
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["WGPTS"]
@@ -42,5 +42,5 @@ class WGPTS(GPAgent):
     ) -> None:
         forgetting = Forgetting("discount", discount, variation_budget, information_gain)
         super().__init__(
-            env, memory=DiscountMemory, forgetting=forgetting, choice=thompson, **common
+            env, surrogate=DiscountSurrogate, forgetting=forgetting, choice=thompson, **common
         )

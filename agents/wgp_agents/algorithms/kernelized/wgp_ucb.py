@@ -10,9 +10,9 @@ import numpy as np
 
 from wgp_agents.core.access import problem_reader
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 from wgp_agents.gp.tuning import Forgetting
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, reject
 
 __all__ = ["WGPUCB"]
@@ -62,8 +62,8 @@ class WGPUCB(GPAgent):
             ratios = step_discounts(weights, problem_reader(env)().horizon, owner)
             discount = 1.0
         forgetting = Forgetting("discount", discount, variation_budget, information_gain)
-        memory = partial(DiscountMemory, ratios=ratios, tight=tight)
-        super().__init__(env, memory=memory, forgetting=forgetting, **common)
+        surrogate = partial(DiscountSurrogate, ratios=ratios, tight=tight)
+        super().__init__(env, surrogate=surrogate, forgetting=forgetting, **common)
 
 
 def step_discounts(weights: Any, horizon: int, owner: str) -> Array:

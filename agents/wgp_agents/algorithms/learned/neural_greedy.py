@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from wgp_agents.algorithms.learned.network import Floats, Network
 from wgp_agents.algorithms.references.baselines import anywhere
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent
 from wgp_agents.core.argmax import TIE, not_finite
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.parameters import LARGEST_COUNT, per_learner
-from wgp_gym.kernels import Array, Empirical
+from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_int
 
 __all__ = ["NeuralGreedy"]

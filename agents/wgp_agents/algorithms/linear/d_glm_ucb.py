@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.tuning import MAX_RATE, check_budget, stated_budget
 from wgp_agents.gp.width import CONFIDENCE, step_delta
 from wgp_agents.kernels.glm import GLMNumbers, GLMState, indices, learn
 from wgp_agents.parameters import model_noise, norm_bounds, not_drawn, per_learner
 from wgp_gym.arrays import kept
-from wgp_gym.kernels import Array, FeatureKernel, Linear
+from wgp_gym.kernels import FeatureKernel, Linear
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_choice
 
 __all__ = ["DGLMUCB"]
@@ -33,7 +33,8 @@ class DGLMUCB(IndexAgent):
     """Discounted generalised linear UCB (Russac, Cappe and Garivier 2020), with the logistic link.
 
     It plays argmax of mu(x^T theta) + rho_t ||x||_{V^{-1}}, where theta is the maximum-likelihood
-    estimate with weights gamma^{t-s} and ridge lambda c_mu, projected into the ball of radius S,
+    estimate with weights gamma^{t-s} and regularization lambda c_mu, projected into the ball of
+    radius S,
         rho_t = 2 k_mu / c_mu (lambda^{1/2} c_mu S
                 + (2 log(1 / delta) + d log(1 + L^2 w_t / (d lambda)))^{1/2} / 2),
     w_t = (1 - gamma^{2t}) / (1 - gamma^2), k_mu = 1/4 and c_mu the largest and the least slope of
@@ -163,12 +164,14 @@ class DGLMUCB(IndexAgent):
 
     def widths(self) -> Array:
         """Return rho_t of every learner, `(B,)`."""
-        slope, ridge = self.numbers.slope, self.numbers.regularization
+        slope, regularization = self.numbers.slope, self.numbers.regularization
         delta = step_delta(self.confidence, self.delta, self.steps, self.problem.horizon)
         d = self.features.shape[1]
-        spread = d * np.log1p(self._longest**2 * self.state.weight / (d * ridge))
+        spread = d * np.log1p(self._longest**2 * self.state.weight / (d * regularization))
         noise = NOISE * np.sqrt(spread - 2 * np.log(delta))
-        width: Array = 2 * STEEPEST * (np.sqrt(ridge) * self.numbers.radius + noise / slope)
+        width: Array = (
+            2 * STEEPEST * (np.sqrt(regularization) * self.numbers.radius + noise / slope)
+        )
         return width
 
     def index(self, uniform: UniformStreams) -> Array:

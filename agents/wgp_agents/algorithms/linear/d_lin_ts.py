@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
 from wgp_agents.gp.acquisition import thompson
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 
 __all__ = ["DLinTS"]
 
@@ -37,4 +37,4 @@ class DLinTS(GPAgent):
         **common: Unpack[TunedParameters],
     ) -> None:
         parameters = tuned_parameters("DLinTS", "discount", discount, common)
-        super().__init__(env, memory=DiscountMemory, choice=thompson, **parameters)
+        super().__init__(env, surrogate=DiscountSurrogate, choice=thompson, **parameters)

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 
 __all__ = ["DLinUCB"]
 
@@ -38,6 +38,6 @@ class DLinUCB(GPAgent):
         discount: Any = None,
         **common: Unpack[TunedParameters],
     ) -> None:
-        memory = partial(DiscountMemory, tight=True)
+        surrogate = partial(DiscountSurrogate, tight=True)
         parameters = tuned_parameters("DLinUCB", "discount", discount, common)
-        super().__init__(env, memory=memory, **parameters)
+        super().__init__(env, surrogate=surrogate, **parameters)

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
 from wgp_agents.gp.acquisition import random_width
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates.weighted import DiscountMemory
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 
 __all__ = ["DRandLinUCB"]
 
@@ -37,7 +37,7 @@ class DRandLinUCB(GPAgent):
         discount: Any = None,
         **common: Unpack[TunedParameters],
     ) -> None:
-        memory = partial(DiscountMemory, tight=True)
+        surrogate = partial(DiscountSurrogate, tight=True)
         choice = random_width("DRandLinUCB", env, scale)
         parameters = tuned_parameters("DRandLinUCB", "discount", discount, common)
-        super().__init__(env, memory=memory, choice=choice, **parameters)
+        super().__init__(env, surrogate=surrogate, choice=choice, **parameters)

@@ -18,8 +18,8 @@ import numpy as np
 
 from wgp_agents.gp.agent import GPParameters
 from wgp_agents.gp.tuning import MAX_RATE, Forgetting
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_names
 
 __all__ = ["LinearParameters", "TunedParameters", "linear_parameters", "tuned_parameters"]

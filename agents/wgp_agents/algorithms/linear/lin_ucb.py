@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.algorithms.linear.defaults import LinearParameters, linear_parameters
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 
 __all__ = ["LinUCB"]
 
@@ -32,4 +32,4 @@ class LinUCB(GPAgent):
         **common: Unpack[LinearParameters],
     ) -> None:
         parameters = linear_parameters("LinUCB", common, gain="realised")
-        super().__init__(env, memory=RestartMemory, **parameters)
+        super().__init__(env, surrogate=RestartSurrogate, **parameters)

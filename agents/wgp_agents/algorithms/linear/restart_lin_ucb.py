@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates.weighted import RestartMemory
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 
 __all__ = ["RestartLinUCB"]
 
@@ -37,4 +37,4 @@ class RestartLinUCB(GPAgent):
         parameters = tuned_parameters(
             "RestartLinUCB", "restart_period", restart_period, common, offset=1.0
         )
-        super().__init__(env, memory=RestartMemory, **parameters)
+        super().__init__(env, surrogate=RestartSurrogate, **parameters)

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
 from wgp_agents.core.access import problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates.weighted import WindowMemory
+from wgp_agents.gp.surrogates.weighted import WindowSurrogate
 from wgp_agents.gp.width import cheung_width
 
 __all__ = ["SWLinUCB"]
@@ -40,4 +40,4 @@ class SWLinUCB(GPAgent):
     ) -> None:
         form = partial(cheung_width, dim=problem_reader(env)().domain.shape[1])
         parameters = tuned_parameters("SWLinUCB", "window", window, common)
-        super().__init__(env, memory=WindowMemory, width_form=form, **parameters)
+        super().__init__(env, surrogate=WindowSurrogate, width_form=form, **parameters)

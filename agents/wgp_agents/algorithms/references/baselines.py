@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent
 from wgp_agents.core.access import optimum_reader
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 
 __all__ = ["Oracle", "Random", "anywhere"]
 

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.algorithms.kernelized.wgp_ucb import WGPUCB
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent
 from wgp_agents.core.access import truth_reader
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.variates import Seeds, seeds_of
+from wgp_agents.core.sampling import Seeds, seeds_of
 from wgp_agents.gp.agent import GPParameters
 from wgp_agents.parameters import SMALLEST
 from wgp_gym.arrays import frozen, kept
 from wgp_gym.envs.dynamics import Dynamics
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import as_floats, reject
 
 __all__ = ["OracleDiscount"]

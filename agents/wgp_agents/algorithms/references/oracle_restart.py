@@ -8,15 +8,14 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.core.access import changes_reader
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.action_sets import Decisions
+from wgp_agents.gp.action_sets import ActionSet
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.supervisor import Supervisor, forget_all
-from wgp_agents.gp.surrogates.weighted import Memory, RestartMemory
-from wgp_gym.kernels import Array
+from wgp_agents.gp.restart_rule import RestartRule, forget_all
+from wgp_agents.gp.surrogates.weighted import RestartSurrogate, Surrogate
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 
 __all__ = ["OracleRestart", "RestartWhen"]
 
@@ -38,10 +37,10 @@ class OracleRestart(GPAgent):
 
     def __init__(self, env: Any, **common: Unpack[GPParameters]) -> None:
         told = RestartWhen(changes_reader(env))
-        super().__init__(env, memory=RestartMemory, supervisor=told, **common)
+        super().__init__(env, surrogate=RestartSurrogate, restart_rule=told, **common)
 
 
-class RestartWhen(Supervisor):
+class RestartWhen(RestartRule):
     """Empties the memory before a choice wherever it is told to.
 
     Args:
@@ -56,12 +55,12 @@ class RestartWhen(Supervisor):
     ) -> None:
         """Nothing is kept of an episode."""
 
-    def before(self, memory: Memory, uniform: UniformStreams) -> None:
+    def before(self, surrogate: Surrogate, uniform: UniformStreams) -> None:
         """Empty the memory where it is told to."""
         del uniform
-        now = np.broadcast_to(np.asarray(self._told(), bool), len(memory.held))
+        now = np.broadcast_to(np.asarray(self._told(), bool), len(surrogate.held))
         if now.any():
-            forget_all(memory, now)
+            forget_all(surrogate, now)
 
     def chosen(self, plays: NDArray[Any]) -> NDArray[Any]:
         """Return the plays as they are."""
@@ -69,8 +68,8 @@ class RestartWhen(Supervisor):
 
     def observe(
         self,
-        decisions: Decisions,
-        memory: Memory,
+        action_set: ActionSet,
+        surrogate: Surrogate,
         plays: NDArray[Any],
         rewards: Array,
         active: Mask,

@@ -12,7 +12,7 @@ from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.figures.styles import Style
 from wgp_agents.benchmark.results import RANDOM, Results
 from wgp_gym.drawing import new_figure
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 if TYPE_CHECKING:

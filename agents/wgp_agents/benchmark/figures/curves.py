@@ -27,7 +27,7 @@ from wgp_agents.benchmark.figures.canvas import (
 from wgp_agents.benchmark.figures.styles import Style, styles
 from wgp_agents.benchmark.results import RANDOM, Results
 from wgp_agents.benchmark.statistics import Estimate, estimate, smoothed
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:

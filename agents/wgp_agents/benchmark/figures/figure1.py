@@ -8,7 +8,7 @@ from pathlib import Path
 from wgp_agents.benchmark.figures.compare import draw_curves
 from wgp_agents.benchmark.results import Results
 from wgp_gym.drawing import new_figure
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["COMPETITORS", "PANELS", "Panel", "curves", "draw"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wgp_agents.benchmark.declaration import DEFAULT
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, reject
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.shares import relative_regrets
 from wgp_agents.benchmark.statistics import profile_shares
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import check_bool, reject
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from wgp_agents.benchmark.results import MOST_CHANGES
 from wgp_agents.registry import AGENTS, make
-from wgp_gym.kernels import Array
 from wgp_gym.registration import ENVIRONMENTS
+from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_int, reject
 
 __all__ = ["Clip", "record"]

@@ -25,7 +25,7 @@ from wgp_agents.benchmark.report.summary import (
     Task,
 )
 from wgp_agents.benchmark.statistics import Interval
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["Chart", "charts", "plain_text"]
 

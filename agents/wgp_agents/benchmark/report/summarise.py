@@ -44,7 +44,7 @@ from wgp_agents.benchmark.statistics import (
     smoothed,
 )
 from wgp_agents.registry import AGENTS
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["WINDOW", "adaptation_threshold", "band", "summarise", "timings"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.benchmark.figures.styles import Style
 from wgp_agents.benchmark.statistics import Difference, Interval
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = [
     "Agent",

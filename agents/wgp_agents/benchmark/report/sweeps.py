@@ -20,7 +20,7 @@ from wgp_agents.benchmark.report.summary import (
 )
 from wgp_agents.benchmark.statistics import Interval, loglog_slope
 from wgp_agents.registry import AGENTS
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["growth", "parameter_maps", "sensitivity"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_int, reject
 
 __all__ = ["adaptation_times", "smoothed"]

@@ -25,7 +25,7 @@ from wgp_agents.benchmark.statistics.bootstrap import (
     percentile_interval,
     resample_counts,
 )
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_float, check_int, reject
 
 __all__ = [

@@ -21,7 +21,7 @@ from wgp_agents.benchmark.statistics.bootstrap import (
     bootstrap_generator,
     resample_counts,
 )
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
 
 __all__ = ["Difference", "paired_comparisons"]

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgp_agents.gp.action_sets import Decisions
+from wgp_agents.gp.action_sets import ActionSet
 from wgp_agents.gp.surrogates.ageing_sum import ageing_sum
-from wgp_agents.gp.surrogates.state import MANY_FEATURES, Mask, Plays, Predictor
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.surrogates.state import MANY_FEATURES, Plays, Predictor
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_agents.kernels import blas
 from wgp_agents.kernels import gram as compiled
 from wgp_agents.kernels.ageing import AgeingArrays, ageing_update
 from wgp_agents.kernels.arrays import DiscountArrays
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
-__all__ = ["AgeingMemory"]
+__all__ = ["AgeingSurrogate"]
 
 
-class AgeingMemory(Memory):
+class AgeingSurrogate(Surrogate):
     """Keeps everything, with a noise variance that grows by sigma_w^2 a step, to 1e-8 of a weight.
 
     w_k is the sum of a_j z_j^(k - 1) of `ageing_sum`, so A = sum of w phi phi^T is the sum of
@@ -32,14 +32,14 @@ class AgeingMemory(Memory):
     1/2 log det(I + A / lambda). A step costs O(J m^2 + m^3 + m^2 n), and a learner J m^2 / 2
     numbers, with J about 9 + 2.2 log T.
 
-    The weights are those of a model, where those of `DiscountMemory` are of a loss: the posterior
-    has the covariance lambda V^{-1}, and its gain no double weights.
+    The weights are those of a model, where those of `DiscountSurrogate` are of a loss: the
+    posterior has the covariance lambda V^{-1}, and its gain no double weights.
 
     Deviation: on a box, what the features leave out is added to the noise of a fresh play, and
     ages with it: see `wgp_agents.gp.action_sets.Box`.
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
         injection: sigma_w^2 >= 0 of every learner, `(B,)`.
         horizon: T >= 1, the age up to which weights are right.
 
@@ -49,13 +49,13 @@ class AgeingMemory(Memory):
 
     nothing_forgotten = 0.0
 
-    def __init__(self, decisions: Decisions, *, injection: Array, horizon: int) -> None:
-        basis = decisions.basis
-        batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self.basis, self._embed = basis, decisions.embed
+    def __init__(self, action_set: ActionSet, *, injection: Array, horizon: int) -> None:
+        basis = action_set.basis
+        batch, (m, n) = len(basis.regularization), basis.phi.shape
+        self.basis, self._embed = basis, action_set.embed
         self._many = basis.rank > MANY_FEATURES
         self._few, self._any_many = ~self._many, bool(self._many.any())
-        self.bank = make_bank(injection / basis.ridge, horizon, m)
+        self.bank = make_bank(injection / basis.regularization, horizon, m)
         gram = np.zeros((batch, m, m))
         arrays = DiscountArrays(
             gram=gram,

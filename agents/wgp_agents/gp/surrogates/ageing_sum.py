@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["ageing_sum"]
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.gp.surrogates.places import Places
 from wgp_agents.kernels.arrays import BankArrays, BankModels, BankRates
 from wgp_agents.kernels.drift import bank_posteriors, bank_update
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["RATES", "ModelBank"]
 
@@ -37,7 +36,7 @@ class ModelBank:
     """B learners with Q models each: all drifts eps, noise ratios lambda and kernels.
 
     Rewards are counted from the first, at first. Model q holds the function for s g_t + noise of
-    variance lambda s^2, where g_t drifts by eps as in `DriftMemory` and s^2 is unknown: with the
+    variance lambda s^2, where g_t drifts by eps as in `DriftSurrogate` and s^2 is unknown: with the
     surprise nu_t = y_t - mean and its variance s^2 v_t, the predictive density of y_t is
     Student's, its scale learned from the past nu^2 / v, which fade by `rates.scale` a step. Its
     logarithm is the model's score, relative to the step's best model; `recent` fades by

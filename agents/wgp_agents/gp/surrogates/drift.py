@@ -15,20 +15,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.surrogates.state import Mask, Plays, Predictor
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.surrogates.state import Plays, Predictor
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_agents.kernels.arrays import DriftArrays
 from wgp_agents.kernels.drift import drift_deviations, drift_update
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
-__all__ = ["EPS_GRID", "DriftMemory", "filter_predictor", "one_filter"]
+__all__ = ["EPS_GRID", "DriftSurrogate", "filter_predictor", "one_filter"]
 
 EPS_GRID = (0.0, *(10 ** (-4 + k / 2) for k in range(8)))  # 0, then 1e-4 to 0.3 in half decades
 START = 5  # its 0.01: halfway up, neither trusting old data for good nor forgetting them at once
 
 
-class DriftMemory(Memory):
+class DriftSurrogate(Surrogate):
     """Keeps the exact posterior of the drifting model of [BSC16]: O(m^2 + m n) a step.
 
     The posterior is that of the function that the next action meets. The gain is
@@ -44,7 +44,7 @@ class DriftMemory(Memory):
     `wgp_agents.gp.action_sets.Box`.
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
         eps: The drift in [0, 1] of each learner, or NaN, in place of what `restart` says, `(B,)`.
 
     Attributes:
@@ -53,10 +53,10 @@ class DriftMemory(Memory):
 
     nothing_forgotten = 0.0
 
-    def __init__(self, decisions: Decisions, *, eps: Array | None = None) -> None:
-        basis = decisions.basis
-        batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self.basis, self._embed, self._given = basis, decisions.embed, eps
+    def __init__(self, action_set: ActionSet, *, eps: Array | None = None) -> None:
+        basis = action_set.basis
+        batch, (m, n) = len(basis.regularization), basis.phi.shape
+        self.basis, self._embed, self._given = basis, action_set.embed, eps
         arrays = one_filter(batch, m, n)
         super().__init__(arrays, arrays.variance)
         self.kept: DriftArrays = arrays
@@ -92,7 +92,7 @@ class DriftMemory(Memory):
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, and let the function drift to the next step."""
         features, share = self._embed(plays)
-        noise = self.basis.ridge if share is None else self.basis.ridge / share
+        noise = self.basis.regularization if share is None else self.basis.regularization / share
         drift_update(features, rewards, noise, active, self.basis, self.kept)
         self.held += active
 

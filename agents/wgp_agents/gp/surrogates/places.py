@@ -11,15 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.features import exact_features
-from wgp_gym.kernels import (
-    Array,
-    FeatureKernel,
-    Kernel,
-    Matern,
-    ModifiedMatern,
-    SquaredExponential,
-)
+from wgp_gym.kernels import FeatureKernel, Kernel, Matern, ModifiedMatern, SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 __all__ = ["FixedPlaces", "Places", "ShownPlaces", "kernels_of", "places"]
 

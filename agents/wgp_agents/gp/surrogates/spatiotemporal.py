@@ -10,22 +10,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.surrogates.state import Mask, Plays, Predictor
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.surrogates.state import Plays, Predictor
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_agents.kernels.stale_arrays import Rules, Space, StaleArrays
 from wgp_agents.kernels.stale_future import pass_step
 from wgp_agents.kernels.wdbo import observe, removal_criteria
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
-__all__ = ["LENGTHSCALES", "SpatiotemporalMemory"]
+__all__ = ["LENGTHSCALES", "SpatiotemporalSurrogate"]
 
 LENGTHSCALES = tuple(5.0 * 2**k for k in range(11))  # 5 to 5,120 steps
 START = 80.0  # before the first fit
 REFIT_EVERY = 25
 
 
-class SpatiotemporalMemory(Memory):
+class SpatiotemporalSurrogate(Surrogate):
     """Keeps observations until they are stale: O(L^2 + L m + m^2 + m^2 n) a step, L the most held.
 
     The covariance is v k(x, x') c(t - t'), c the Matern-3/2 correlation in time. The posterior is
@@ -53,7 +53,7 @@ class SpatiotemporalMemory(Memory):
     and the budget does not pay for it.
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
         lengthscale: l of each learner in steps, or NaN where it is fitted, `(B,)`.
         signal: v, `(B,)`.
         alpha: alpha >= 0, `(B,)`.
@@ -66,7 +66,7 @@ class SpatiotemporalMemory(Memory):
 
     def __init__(
         self,
-        decisions: Decisions,
+        action_set: ActionSet,
         *,
         lengthscale: Array,
         signal: Array,
@@ -74,9 +74,9 @@ class SpatiotemporalMemory(Memory):
         initial: int,
         capacity: int,
     ) -> None:
-        basis = decisions.basis
-        batch, (m, n), size = len(basis.ridge), basis.phi.shape, capacity + 1
-        self.basis, self._embed = basis, decisions.embed
+        basis = action_set.basis
+        batch, (m, n), size = len(basis.regularization), basis.phi.shape, capacity + 1
+        self.basis, self._embed = basis, action_set.embed
         fitted, grid = np.isnan(lengthscale), np.array(LENGTHSCALES)
         self._start = np.where(fitted, START, lengthscale)
         self._rules = Rules(signal, alpha, fitted, grid, initial, REFIT_EVERY, capacity)
@@ -134,7 +134,7 @@ class SpatiotemporalMemory(Memory):
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, drop what is stale, and let a step pass."""
         features, share = self._embed(plays)
-        noise = self.basis.ridge if share is None else self.basis.ridge / share
+        noise = self.basis.regularization if share is None else self.basis.regularization / share
         basis, kept, rules = self.basis, self.kept, self._rules
         observe(features, rewards, noise, active, rules, self._space, basis, kept)
         pass_step(active, rules.signal, basis, kept)

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import Decisions
+from wgp_agents.gp.action_sets import ActionSet
 from wgp_agents.kernels import blas
 from wgp_agents.kernels import gram as compiled
 from wgp_agents.kernels.arrays import DiscountArrays, RankOneArrays
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["GramState", "Mask", "Plays", "Predictor", "RankOneState", "unweighted_state"]
 
-Mask = NDArray[np.bool_]
 Plays = NDArray[Any]
 Predictor = Callable[[Array], tuple[Array, Array, Array]]
 """From features `(m, q)` of one learner: means, variances, and the variances that the bound uses,
@@ -32,12 +31,12 @@ class RankOneState:
     """The posterior of unweighted data, changed by one observation at a time in O(m^2 + m n).
 
     Args:
-        decisions: The arms.
+        action_set: The arms.
     """
 
-    def __init__(self, decisions: Decisions) -> None:
-        basis = decisions.basis
-        batch, (m, n) = len(basis.ridge), basis.phi.shape
+    def __init__(self, action_set: ActionSet) -> None:
+        basis = action_set.basis
+        batch, (m, n) = len(basis.regularization), basis.phi.shape
         self.basis = basis
         self.arrays = RankOneArrays(
             inverse=np.zeros((batch, m, m)),
@@ -55,7 +54,7 @@ class RankOneState:
         for array in self.arrays:
             array[mask] = 0
         identity = np.eye(len(self.basis.phi))
-        self.arrays.inverse[mask] = identity / self.basis.ridge[mask, None, None]
+        self.arrays.inverse[mask] = identity / self.basis.regularization[mask, None, None]
         self.arrays.variance[mask] = self.basis.prior
 
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
@@ -64,12 +63,12 @@ class RankOneState:
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
-        m, ridge = int(self.basis.rank[i]), float(self.basis.ridge[i])
+        m, regularization = int(self.basis.rank[i]), float(self.basis.regularization[i])
         P = self.arrays.inverse[i, :m, :m].copy()
         weights = P @ (self.basis.phi[:m] @ (self.arrays.sums[i] + self.arrays.lost[i]))
 
         def _predict(phi: Array) -> tuple[Array, Array, Array]:
-            variance = ridge * np.einsum("ij,ij->j", phi, P @ phi)
+            variance = regularization * np.einsum("ij,ij->j", phi, P @ phi)
             return weights @ phi, variance, variance
 
         return _predict
@@ -85,14 +84,14 @@ class GramState:
     """The posterior of weighted data, factorised anew at each change: O(m^3 + m^2 n).
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
         tight: Whether to keep the variances of [Deng22] Theorem 2 too.
     """
 
-    def __init__(self, decisions: Decisions, *, tight: bool = False) -> None:
-        basis = decisions.basis
-        batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self.basis, self._embed = basis, decisions.embed
+    def __init__(self, action_set: ActionSet, *, tight: bool = False) -> None:
+        basis = action_set.basis
+        batch, (m, n) = len(basis.regularization), basis.phi.shape
+        self.basis, self._embed = basis, action_set.embed
         self._many = basis.rank > MANY_FEATURES
         self._few, self._any_many = ~self._many, bool(self._many.any())
         self._keep = np.ones(batch)
@@ -160,6 +159,6 @@ class GramState:
         return drawn
 
 
-def unweighted_state(decisions: Decisions) -> RankOneState | GramState:
+def unweighted_state(action_set: ActionSet) -> RankOneState | GramState:
     """Return the cheapest state of unweighted data: points of a box have no columns to keep."""
-    return GramState(decisions) if decisions.play_shape else RankOneState(decisions)
+    return GramState(action_set) if action_set.play_shape else RankOneState(action_set)

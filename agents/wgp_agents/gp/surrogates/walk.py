@@ -14,30 +14,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgp_agents.gp.action_sets import Decisions
+from wgp_agents.gp.action_sets import ActionSet
 from wgp_agents.gp.surrogates.drift import filter_predictor, one_filter
-from wgp_agents.gp.surrogates.state import Mask, Plays, Predictor
-from wgp_agents.gp.surrogates.weighted import Memory
+from wgp_agents.gp.surrogates.state import Plays, Predictor
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_agents.kernels.arrays import DriftArrays
 from wgp_agents.kernels.drift import drift_deviations, drift_update
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
-__all__ = ["WalkMemory"]
+__all__ = ["WalkSurrogate"]
 
 
-class WalkMemory(Memory):
+class WalkSurrogate(Surrogate):
     """Keeps the exact posterior of a function that walks at random: O(m^2 + m n) a step.
 
     With v_t = 1 + t sigma_w^2, f_t / v_t^{1/2} has the prior variance k(x, x) at all t and drifts
-    as the model of `DriftMemory` does, with eps_t = sigma_w^2 / v_{t+1}: so its Kalman step serves,
-    with rewards over v_t^{1/2} and the noise variance lambda / v_t. The gain is
+    as the model of `DriftSurrogate` does, with eps_t = sigma_w^2 / v_{t+1}: so its Kalman step
+    serves, with rewards over v_t^{1/2} and the noise variance lambda / v_t. The gain is
     1/2 log det(I + K / lambda), K `(t, t)` the covariance of the plays.
 
     On a box, what the features leave out is added to the noise of a play. Deviation: between the
     candidates it is added to the variance as it was at the first play, without v_t.
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
         injection: sigma_w^2 >= 0 of every learner, `(B,)`.
 
     Attributes:
@@ -46,10 +46,10 @@ class WalkMemory(Memory):
 
     nothing_forgotten = 0.0
 
-    def __init__(self, decisions: Decisions, *, injection: Array) -> None:
-        basis = decisions.basis
-        batch, (m, n) = len(basis.ridge), basis.phi.shape
-        self.basis, self._embed, self._injection = basis, decisions.embed, injection
+    def __init__(self, action_set: ActionSet, *, injection: Array) -> None:
+        basis = action_set.basis
+        batch, (m, n) = len(basis.regularization), basis.phi.shape
+        self.basis, self._embed, self._injection = basis, action_set.embed, injection
         arrays, self._level = one_filter(batch, m, n), one_filter(batch, m, n)
         super().__init__(arrays, arrays.variance)
         self.kept: DriftArrays = arrays
@@ -69,11 +69,11 @@ class WalkMemory(Memory):
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Take in one observation, and let the function walk to the next step."""
         features, share = self._embed(plays)
-        ridge, now, level = self.basis.ridge, self._size, self._level
-        left = 0.0 if share is None else ridge / share - ridge
+        regularization, now, level = self.basis.regularization, self._size, self._level
+        left = 0.0 if share is None else regularization / share - regularization
         then = now + self._injection
         level.eps[:, 0] = self._injection / then
-        scaled, noise = rewards / np.sqrt(now), ridge / now + left
+        scaled, noise = rewards / np.sqrt(now), regularization / now + left
         drift_update(features, scaled, noise, active, self.basis, level)
         self._size = np.where(active, then, now)
         self.held += active

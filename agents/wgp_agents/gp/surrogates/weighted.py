@@ -1,4 +1,4 @@
-"""The memories: what B learners keep of the past, and the posterior that follows from it.
+"""The surrogates: what B learners keep of the past, and the posterior that follows from it.
 
 Notation, for one learner, phi(x) `(m,)` being the features of a point:
 
@@ -24,24 +24,24 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.surrogates.state import GramState, Mask, Plays, Predictor, unweighted_state
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.surrogates.state import GramState, Plays, Predictor, unweighted_state
 from wgp_agents.kernels.arrays import PosteriorArrays
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
-__all__ = ["DiscountMemory", "Memory", "RestartMemory", "WindowMemory"]
+__all__ = ["DiscountSurrogate", "RestartSurrogate", "Surrogate", "WindowSurrogate"]
 
 LONGEST = 2.0**53
 
 
-class Memory(ABC):
+class Surrogate(ABC):
     """What B learners keep of their plays.
 
     Attributes:
         nothing_forgotten: The parameter's value with which everything is kept for good.
         mean: Posterior means of all arms, or candidates of a box, `(B, n)`.
         variance: Their posterior variances, `(B, n)`.
-        spread: The variances that the confidence bound uses, `(B, n)`.
+        bound_variance: The variances that the confidence bound uses, `(B, n)`.
         gain: Realised (double-weighted) information gains, `(B,)`.
         held: How many observations each learner holds, `(B,)`.
         ratios: The discount w_{t-1} / w_t of each step, at index t - 1, `(B, L)`; the last one
@@ -52,10 +52,10 @@ class Memory(ABC):
     nothing_forgotten: float = math.inf
     held: NDArray[np.int64]
 
-    def __init__(self, arrays: PosteriorArrays, spread: Array) -> None:
+    def __init__(self, arrays: PosteriorArrays, bound_variance: Array) -> None:
         self.arrays = arrays
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
-        self.spread = spread
+        self.bound_variance = bound_variance
         self.held = np.zeros(len(arrays.gain), np.int64)
         self.ratios = np.ones((len(arrays.gain), 1))
 
@@ -91,17 +91,17 @@ class Memory(ABC):
         """
 
 
-class RestartMemory(Memory):
+class RestartSurrogate(Surrogate):
     """Keeps everything since the last restart, and restarts after every `period` observations.
 
     Period infinity keeps everything.
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
     """
 
-    def __init__(self, decisions: Decisions) -> None:
-        self._state = unweighted_state(decisions)
+    def __init__(self, action_set: ActionSet) -> None:
+        self._state = unweighted_state(action_set)
         super().__init__(self._state.arrays, self._state.arrays.variance)
         self.period = np.full(len(self.gain), math.inf)
 
@@ -129,17 +129,17 @@ class RestartMemory(Memory):
             self._state.clear(full)
 
 
-class WindowMemory(Memory):
+class WindowSurrogate(Surrogate):
     """Keeps the last `window` observations. A window of infinity keeps everything.
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
     """
 
-    def __init__(self, decisions: Decisions) -> None:
-        self._state = unweighted_state(decisions)
+    def __init__(self, action_set: ActionSet) -> None:
+        self._state = unweighted_state(action_set)
         super().__init__(self._state.arrays, self._state.arrays.variance)
-        batch, shape = len(self.gain), decisions.play_shape
+        batch, shape = len(self.gain), action_set.play_shape
         self._rows = np.arange(batch)
         self._window = np.full(batch, math.inf)
         self._seen = np.zeros(batch, np.int64)
@@ -190,14 +190,14 @@ class WindowMemory(Memory):
         self.held += active & ~full
 
 
-class DiscountMemory(Memory):
+class DiscountSurrogate(Surrogate):
     """Keeps everything, with weights that fade by the discount eta at every step.
 
     V_t = eta V_{t-1} + phi phi^T + lambda (1 - eta) I changes in full rank, so it is factorised
     at each step: O(m^3 + m^2 n), whatever t is.
 
     Args:
-        decisions: The arms, or the box.
+        action_set: The arms, or the box.
         ratios: A discount for each step in place of one for all, `(L,)`.
         tight: Whether the bound uses sigma-acute of [Deng22] Theorem 2, not sigma~.
     """
@@ -205,9 +205,9 @@ class DiscountMemory(Memory):
     nothing_forgotten = 1.0
 
     def __init__(
-        self, decisions: Decisions, *, ratios: Array | None = None, tight: bool = False
+        self, action_set: ActionSet, *, ratios: Array | None = None, tight: bool = False
     ) -> None:
-        self._state = GramState(decisions, tight=tight)
+        self._state = GramState(action_set, tight=tight)
         arrays = self._state.arrays
         super().__init__(arrays, arrays.tight if tight else arrays.variance)
         self._rows = np.arange(len(self.gain))

@@ -10,7 +10,8 @@ from wgp_agents.theory.regression import WeightedGPRegressor
 from wgp_agents.theory.verify.row import Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features
-from wgp_gym.kernels import Array, Linear, SquaredExponential
+from wgp_gym.kernels import Linear, SquaredExponential
+from wgp_gym.types import Array
 
 __all__ = ["algebra"]
 

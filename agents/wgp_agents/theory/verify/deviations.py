@@ -13,7 +13,8 @@ from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features
 from wgp_gym.fourier import degree_for, quadrature_features, sup_error
-from wgp_gym.kernels import Array, SquaredExponential
+from wgp_gym.kernels import SquaredExponential
+from wgp_gym.types import Array
 
 __all__ = ["constants", "sums", "windows"]
 

@@ -15,7 +15,8 @@ from wgp_agents.theory.verify.row import Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.features import exact_features
 from wgp_gym.fourier import quadrature_features
-from wgp_gym.kernels import Array, Empirical, Kernel, Matern, SquaredExponential
+from wgp_gym.kernels import Empirical, Kernel, Matern, SquaredExponential
+from wgp_gym.types import Array
 
 __all__ = ["eigendecay", "gain_remarks", "gain_theorems"]
 

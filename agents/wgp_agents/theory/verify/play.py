@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.registry import make
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["BATCH", "Moment", "batches", "moments"]
 

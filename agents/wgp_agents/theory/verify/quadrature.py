@@ -16,7 +16,8 @@ from wgp_agents.theory.verify.play import moments
 from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.envs.synthetic import grid
 from wgp_gym.fourier import degree_for, error_bound, quadrature_features, sup_error
-from wgp_gym.kernels import Array, ModifiedMatern, SquaredExponential
+from wgp_gym.kernels import ModifiedMatern, SquaredExponential
+from wgp_gym.types import Array
 
 __all__ = ["agreement", "deviation_error", "feature_error"]
 

@@ -17,8 +17,8 @@ from wgp_agents.theory.regret import regret_bound
 from wgp_agents.theory.verify.play import BATCH, moments
 from wgp_agents.theory.verify.row import FORMS, Curve, Findings, Row
 from wgp_gym.features import exact_features
-from wgp_gym.kernels import Array
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 __all__ = ["growth", "last_window", "regret_theorem", "small_budget", "tight_width"]
 

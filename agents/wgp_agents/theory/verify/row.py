@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scipy.stats import binomtest
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["FORMS", "MEASURED", "Check", "Curve", "Findings", "Row", "failure_share"]
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from wgp_agents.algorithms.learned.sb3.model import resolve_model
 from wgp_agents.algorithms.learned.sb3.policy import State, draw_actions
-from wgp_agents.base import Agent, Mask
+from wgp_agents.base import Agent
 from wgp_agents.core.access import environment_id
 from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.envs.dynamics import REWARD_LIMIT
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_bool, reject
 from wgp_gym.wrappers import History
 

@@ -1,4 +1,4 @@
-"""Decisions of a trained model, drawn from numbers of the caller's."""
+"""ActionSet of a trained model, drawn from numbers of the caller's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["draw_actions"]
 

@@ -1,4 +1,4 @@
-"""What stands above a memory: it may empty it, force plays, and see rewards before it learns.
+"""What stands above a surrogate: it may empty it, force plays, and see rewards before it learns.
 
 Agents that adapt by restarts are a stationary or weighted learner with a rule of when to start
 anew. The rule is a supervisor; the learner does not know of it.
@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.action_sets import Decisions
-from wgp_agents.gp.surrogates.weighted import Memory
-from wgp_gym.kernels import Array
+from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.surrogates.weighted import Surrogate
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 
-__all__ = ["Supervisor", "forget_all"]
+__all__ = ["RestartRule", "forget_all"]
 
 
-class Supervisor(ABC):
+class RestartRule(ABC):
     """Decides for B learners, each on its own, what happens to their memory from outside."""
 
     @abstractmethod
@@ -39,11 +38,11 @@ class Supervisor(ABC):
         """
 
     @abstractmethod
-    def before(self, memory: Memory, uniform: UniformStreams) -> Mask | None:
+    def before(self, surrogate: Surrogate, uniform: UniformStreams) -> Mask | None:
         """Do what there is to do before the next choice.
 
         Args:
-            memory: What the learners keep.
+            surrogate: What the learners keep.
             uniform: Their randomness; all streams move together.
 
         Returns:
@@ -57,8 +56,8 @@ class Supervisor(ABC):
     @abstractmethod
     def observe(
         self,
-        decisions: Decisions,
-        memory: Memory,
+        action_set: ActionSet,
+        surrogate: Surrogate,
         plays: NDArray[Any],
         rewards: Array,
         active: Mask,
@@ -66,14 +65,14 @@ class Supervisor(ABC):
         """Look at a play of every learner in `active` `(B,)` before its memory learns from it.
 
         Args:
-            decisions: The set that was chosen from.
-            memory: What the learners keep.
+            action_set: The set that was chosen from.
+            surrogate: What the learners keep.
             plays: Arms played, `(B,)`, or places `(B, d)`.
             rewards: Rewards paid, `(B,)`.
             active: Who learns.
         """
 
 
-def forget_all(memory: Memory, mask: Mask) -> None:
+def forget_all(surrogate: Surrogate, mask: Mask) -> None:
     """Empty the memory of the learners in `mask` `(B,)`, which from then on keeps everything."""
-    memory.restart(mask, np.full(len(mask), memory.nothing_forgotten))
+    surrogate.restart(mask, np.full(len(mask), surrogate.nothing_forgotten))

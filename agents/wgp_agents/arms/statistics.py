@@ -10,16 +10,15 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.base import Mask
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array, Mask
 
-__all__ = ["AllPlays", "ArmMemory", "DiscountedPlays"]
+__all__ = ["AllPlays", "ArmStatistics", "DiscountedPlays"]
 
 FADED = 1e-100  # a count below is none: its digits would soon be lost to underflow
 
 
-class ArmMemory(ABC):
+class ArmStatistics(ABC):
     """Counts and sums of rewards of K arms, for B learners whose clocks run on their own.
 
     Args:
@@ -60,7 +59,7 @@ class ArmMemory(ABC):
         return self.counts > 0
 
 
-class AllPlays(ArmMemory):
+class AllPlays(ArmStatistics):
     """Every play counts alike, until its arm is forgotten.
 
     Args:
@@ -77,7 +76,7 @@ class AllPlays(ArmMemory):
         self.counts[arms] = self.sums[arms] = 0.0
 
 
-class DiscountedPlays(ArmMemory):
+class DiscountedPlays(ArmStatistics):
     """A play that is s steps old counts gamma^s: N = sum of gamma^{t - s} over an arm's plays.
 
     Args:
@@ -105,7 +104,7 @@ def add_plays(
     sums: Array,
     steps: NDArray[np.int64],
 ) -> None:
-    """Add a play of every learner in `active`. See `ArmMemory`."""
+    """Add a play of every learner in `active`. See `ArmStatistics`."""
     for i in range(len(arms)):
         if active[i]:
             counts[i, arms[i]] += 1.0

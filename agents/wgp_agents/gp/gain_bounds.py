@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 
 from wgp_agents.gp.gain import gain_bound, greedy_gains
 from wgp_agents.gp.spectrum import mercer_spectrum
-from wgp_agents.gp.surrogates.state import Mask
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.weights import weight_sums
 from wgp_agents.kernels.basis import Basis
 from wgp_gym.features import FeatureMap
-from wgp_gym.kernels import Array, Kernel
+from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import reject
 
-__all__ = ["GAINS", "PlannedGains", "check_gains", "computed_gain"]
+__all__ = ["GAINS", "GainBounds", "check_gains", "computed_gain"]
 
 GAINS = ("realised", "greedy", "bound", "determinant")
 
 
-class PlannedGains:
+class GainBounds:
     """The double-weighted gains of B learners after 0 ... T observations.
 
     Args:
@@ -41,25 +41,25 @@ class PlannedGains:
     def __init__(
         self, kind: str, basis: Basis, source: Kernel | FeatureMap, problem: BanditProblem
     ) -> None:
-        self._kind, self.basis, self._rows = kind, basis, np.arange(len(basis.ridge))
+        self._kind, self.basis, self._rows = kind, basis, np.arange(len(basis.regularization))
         self._spectrum = mercer_spectrum(source, problem.domain) if kind == "bound" else None
-        self.gains = np.zeros((len(basis.ridge), problem.horizon + 1))
+        self.gains = np.zeros((len(basis.regularization), problem.horizon + 1))
 
     def restart(self, mask: Mask, ratios: Array) -> None:
         """Compute the gains of the learners in `mask` `(B,)`.
 
         Args:
             mask: Who starts again.
-            ratios: The discounts of their memories, `(B, L)`: see `Memory`.
+            ratios: The discounts of their surrogates, `(B, L)`: see `Surrogate`.
         """
-        horizon, ridge = self.gains.shape[1] - 1, self.basis.ridge[mask]
+        horizon, regularization = self.gains.shape[1] - 1, self.basis.regularization[mask]
         if self._kind == "determinant":
             m = self.basis.rank[mask][:, None]
             sums = max(1.0, self.basis.prior.max()) * weight_sums(ratios[mask], horizon)
-            gains = 0.5 * m * np.log1p(sums / (ridge[:, None] * m))
+            gains = 0.5 * m * np.log1p(sums / (regularization[:, None] * m))
         elif self._spectrum is not None:
             sums = weight_sums(ratios[mask], horizon)
-            gains = gain_bound(self._spectrum, sums, ridge[:, None]).value
+            gains = gain_bound(self._spectrum, sums, regularization[:, None]).value
         else:
             assert ratios.shape[1] == 1  # or the weights of t steps would not begin those of T
             weights = ratios ** (2.0 * np.arange(horizon))
@@ -74,7 +74,7 @@ class PlannedGains:
 
 def computed_gain(basis: Basis, horizon: int) -> Array:
     """Return the unweighted gain gamma_T of T greedy plays, `(B,)`."""
-    learners = np.arange(len(basis.ridge))
+    learners = np.arange(len(basis.regularization))
     return greedy_of(basis, np.ones((len(learners), horizon)), learners)[:, -1]
 
 
@@ -89,7 +89,7 @@ def greedy_of(basis: Basis, weights: Array, learners: NDArray[np.intp]) -> Array
 
     def _gains(i: int) -> Array:
         table = basis.phi[: basis.rank[i]].T
-        return greedy_gains(table, weights[i], float(basis.ridge[i])).gains
+        return greedy_gains(table, weights[i], float(basis.regularization[i])).gains
 
     return np.stack([_gains(i) for i in learners.tolist()])
 

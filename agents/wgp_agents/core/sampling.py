@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.kernels import Array
+from wgp_gym.types import Array
 
 __all__ = ["Seeds", "beta_variates", "normal_variates", "seeds_of"]
 

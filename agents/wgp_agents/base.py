@@ -10,16 +10,19 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
 from wgp_agents.core.access import problem_reader
 from wgp_agents.core.feedback import (
     checked_actions,
+    checked_allowed,
     checked_arms,
+    checked_learners,
     checked_rewards,
     checked_starts,
     clipped,
+    of_active,
 )
 from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
 from wgp_agents.core.randomness import UniformStreams
@@ -27,7 +30,7 @@ from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.problem import BanditProblem
 from wgp_gym.seeding import seed_list
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Action, Array, Mask, Observation, Reward
 from wgp_gym.validation import reject
 
 __all__ = ["Agent", "locked"]
@@ -70,6 +73,7 @@ class Agent(ABC):
     Attributes:
         problem: What it knows of the task.
         arms: Where arms are drawn anew at each step, those that it was last shown, `(B, n, d)`.
+        allowed: Which arms may be played at this step, `(B, n)`; None: all.
         takes_units: Whether it takes the unit of the rewards from the problem's numbers: then a
             wrapper that changes rewards is warned of.
 
@@ -79,6 +83,8 @@ class Agent(ABC):
     """
 
     takes_units: bool = True
+    takes_allowed: bool = False
+    """Whether its choice keeps to `allowed`; where not, `act` refuses to be given any."""
 
     def __init__(self, env: Any) -> None:
         self._lock = threading.RLock()
@@ -87,8 +93,10 @@ class Agent(ABC):
         self.batched = self.problem.batch_size is not None
         self.num_learners = self.problem.batch_size or 1
         self.arms: Array | None = None
+        self.allowed: Mask | None = None
         self._streams: UniformStreams | None = None
-        self._unanswered = 0  # times that arms were shown since feedback spoke of the last ones
+        # How often each learner was shown arms since feedback spoke of the last ones.
+        self._unanswered = np.zeros(self.num_learners, np.int64)
         self._tree: KDTree | None = None
         owner = type(self).__name__
         self._wrapped = read_wrappers(env, owner)
@@ -130,59 +138,89 @@ class Agent(ABC):
         return None
 
     @locked
-    def reset(self, seed: int | Sequence[int] | None = None) -> None:
-        """Start all learners anew, on the episode that the environment is in now.
+    def reset(
+        self, seed: int | Sequence[int] | None = None, *, learners: ArrayLike | None = None
+    ) -> None:
+        """Start learners anew, on the episode that the environment is in now.
 
         Args:
-            seed: s gives learner i the seed s + i; a sequence gives each its own. None goes on
-                with the streams at hand, or takes fresh entropy.
+            seed: s gives learner i the seed s + i; a sequence gives each of all its own. None
+                goes on with the streams at hand, or takes fresh entropy.
+            learners: Which start anew, `(B,)`; the others go on as if nothing had been. Default:
+                all.
 
         Raises:
-            ValueError: If there is not one seed, an int of at least 0, for each learner.
+            ValueError: If there is not one seed, an int of at least 0, for each learner, or
+                `learners` is not one truth value for each.
+            RuntimeError: If only some are to start anew, and none has ever started.
         """
-        streams = self._streams
-        if seed is not None or streams is None:
-            streams = UniformStreams(seed_list(seed, self.num_learners))
-        self._begin(np.ones(self.num_learners, bool))
-        self._streams = streams
+        mask = checked_learners("learners", "reset", learners, self.num_learners)
+        seeds = seed_list(seed, self.num_learners)
+        if not mask.all():
+            self._require_reset()
+        self._begin(mask)
+        if self._streams is None or (seed is not None and mask.all()):
+            self._streams = UniformStreams(seeds)
+        elif seed is not None:
+            self._streams.reseed(seeds, mask)
 
     def _begin(self, mask: Mask) -> None:
         self.problem = self._read_problem()
         if mask.all():
-            self.arms, self._unanswered = None, 0
+            self.arms = self.allowed = None
+        self._unanswered[mask] = 0
         self._restart(mask)
         self._units.expect(self._reward_bounds(), self.problem.horizon)
 
     @locked
-    def act(self, observation: Any = None) -> Any:
+    def act(self, observation: Observation = None, *, allowed: ArrayLike | None = None) -> Action:
         """Choose an action.
 
         Args:
             observation: The environment's last observation. Bandit learners learn from
                 `observe` alone, and look at it only where it shows the arms of this step.
+            allowed: Which arms are there to be played, `(n,)`, or `(B, n)`. Default: all.
 
         Returns:
             An arm's index or a point `(d,)`; with a vector environment, `(B,)` or `(B, d)`.
 
         Raises:
             RuntimeError: If `reset` was not called before.
-            ValueError: If the observation does not show the arms where it should.
+            ValueError: If the observation does not show the arms where it should, `allowed` leaves
+                a learner no arm, or the agent cannot keep to it.
         """
         uniform = self._require_reset()
+        mask = None if allowed is None else self._checked_allowed(allowed)
         if self.problem.contextual:
             self._wrapped.check_shown("act")
             rows = rows_of(observation, self.problem, self.num_learners)
             shown = shown_arms(rows, self.problem)
-            if not self._unanswered or not self._last_shown(shown):
-                self._unanswered += 1
+            self._unanswered += (self._unanswered == 0) | ~self._last_shown(shown)
             self.arms = shown
+        self.allowed = mask
         actions = self._wrapped.outwards(self._choose(uniform))
         if self.batched:
             return actions
         return actions[0] if self.problem.continuous else int(actions[0])
 
+    def _checked_allowed(self, allowed: ArrayLike) -> Mask:
+        """Return which arms may be played now, `(B, n)`."""
+        owner = type(self).__name__
+        if self.problem.continuous:
+            reject("allowed", "act", "left out: a box has no arms", allowed)
+        if not self.takes_allowed:
+            reject("allowed", "act", f"left out: {owner} has no score of each arm", allowed)
+        return checked_allowed(allowed, (self.num_learners, len(self.problem.domain)))
+
     @locked
-    def observe(self, action: Any, reward: Any, *, arms: Any = None) -> None:
+    def observe(
+        self,
+        action: Action,
+        reward: Reward,
+        *,
+        arms: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+    ) -> None:
         """Learn from a play, its own or another's.
 
         Args:
@@ -191,6 +229,8 @@ class Agent(ABC):
             arms: Where arms are drawn anew at each step, those that the action is one of, `(n, d)`
                 or `(B, n, d)`. Default: those that were shown last; feedback that comes after
                 others were shown must say which it means.
+            active: Who has something to learn, `(B,)`; of the others, action and reward are not
+                looked at, and nothing changes. Default: all.
 
         Raises:
             RuntimeError: If `reset` was not called before, the arms were not shown to `act`, or
@@ -199,31 +239,39 @@ class Agent(ABC):
                 or not finite. In either case the agent is then as it was.
         """
         self._require_reset()
+        learns = checked_learners("active", "observe", active, self.num_learners)
+        if not learns.any():
+            return
+        if not learns.all():
+            action, reward = of_active(action, learns), of_active(reward, learns)
         batch = (self.num_learners,) if self.batched else ()
         actions = checked_actions(self._wrapped.inwards(action), self.problem)
         rewards = checked_rewards(reward, batch)
         meant = None
         if self.problem.contextual or arms is not None:
-            meant = self._meant(arms)
+            meant = self._meant(arms, learns)
             actions = meant[np.arange(self.num_learners), actions]
-        active = np.ones(self.num_learners, bool)
         if self._wrapped.rewards and self.takes_units:
             self._units.changed(self._wrapped.rewards, self.problem)
-        self._units.watch(rewards, active)
-        self._learn(actions, rewards, active)
-        if meant is not None and self._last_shown(meant):
-            self._unanswered = 0
+        self._units.watch(rewards, learns)
+        self._learn(actions, rewards, learns)
+        if meant is not None:
+            self._unanswered[learns & self._last_shown(meant)] = 0
 
-    def _last_shown(self, arms: Array) -> bool:
-        return self.arms is not None and np.array_equal(arms, self.arms)
+    def _last_shown(self, arms: Array) -> Mask:
+        """Return whose arms these are, of those that were last shown, `(B,)`."""
+        if self.arms is None:
+            return np.zeros(self.num_learners, bool)
+        same: Mask = (arms == self.arms).all(axis=(1, 2))
+        return same
 
-    def _meant(self, arms: Any) -> Array:
+    def _meant(self, arms: ArrayLike | None, learns: Mask) -> Array:
         """Return the arms that feedback speaks of, `(B, n, d)`."""
         if arms is not None:
             return checked_arms(arms, self.problem)
         if self.arms is None:
             raise RuntimeError("Arms are drawn anew at each step: show them to act() first.")
-        if self._unanswered > 1:
+        if (self._unanswered[learns] > 1).any():
             raise RuntimeError(
                 "Other arms were shown since the last feedback: say which ones this is about, as "
                 "observe(action, reward, arms=...)."
@@ -285,7 +333,8 @@ class Agent(ABC):
         self._streams = streams
         if not fresh.all():
             self._learn(actions, clipped(rewards), ~fresh)
-        self.arms, self._unanswered = shown, 1
+        self.arms, self.allowed = shown, None
+        self._unanswered[:] = 1
         chosen = self._wrapped.outwards(self._choose(streams))
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
 

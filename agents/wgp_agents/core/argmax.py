@@ -9,23 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["TIE", "argmax", "not_finite"]
 
 TIE = 1e-9  # values this close to the best count as equal to it
 
 
-def argmax(index: Array, uniform: Array) -> NDArray[np.int64]:
+def argmax(index: Array, uniform: Array, allowed: Mask | None = None) -> Indices:
     """Return where the largest number of every learner is, `(B,)`; a uniform draw breaks ties.
 
     Args:
         index: `(B, n)`; infinity for what must be chosen, minus infinity for what must not.
         uniform: One draw from [0, 1) for each learner, `(B,)`.
+        allowed: What may be chosen at all, `(B, n)`, at least one of each row; None: everything.
 
     Raises:
         ValueError: If one is not a number.
     """
+    if allowed is not None:
+        kept = np.where(allowed, index, -math.inf)
+        none = kept.max(axis=1, keepdims=True) == -math.inf  # then all that are allowed are alike
+        index = np.where(none & allowed, 0.0, kept)
     chosen = np.zeros(len(index), np.int64)
     if not fill_argmax(index, uniform, TIE, chosen):
         not_finite()

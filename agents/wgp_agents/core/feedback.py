@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import as_floats, reject
 
-__all__ = ["checked_actions", "checked_arms", "checked_rewards", "checked_starts", "clipped"]
+__all__ = [
+    "checked_actions",
+    "checked_allowed",
+    "checked_arms",
+    "checked_learners",
+    "checked_rewards",
+    "checked_starts",
+    "clipped",
+    "of_active",
+]
 
 LARGEST = 1e140  # rewards beyond it count as it: squares over a small lambda must be numbers
 OBSERVE, PREDICT = "observe", "predict"
@@ -98,7 +107,72 @@ def checked_arms(arms: Any, problem: BanditProblem) -> Array:
     return places.reshape(-1, *problem.domain.shape)
 
 
-def checked_starts(episode_start: Any, learners: int) -> NDArray[np.bool_]:
+def checked_learners(name: str, owner: str, given: ArrayLike | None, learners: int) -> Mask:
+    """Return which learners are meant, `(B,)`.
+
+    Args:
+        name: The parameter's name.
+        owner: The method whose parameter it is.
+        given: True or False for each learner, `(B,)`, or for all; None is all.
+        learners: B.
+
+    Raises:
+        ValueError: If there is not one for each learner.
+    """
+    if given is None:
+        return np.ones(learners, bool)
+    rule = f"True or False, in an array ({learners},)"
+    mask = as_truth(name, owner, given, rule)
+    if mask.shape not in ((), (learners,)):
+        reject(name, owner, rule, given)
+    return np.broadcast_to(mask, learners).copy()
+
+
+def checked_allowed(given: ArrayLike, shape: tuple[int, int]) -> Mask:
+    """Return which arms each learner may play now, `(B, n)`.
+
+    Args:
+        given: True or False for each arm, `(n,)`, or for each learner too, `(B, n)`.
+        shape: B and n.
+
+    Raises:
+        ValueError: If it has another shape, or leaves a learner no arm.
+    """
+    rule = f"True for at least one arm of each learner, in an array {shape[1:]} or {shape}"
+    mask = as_truth("allowed", "act", given, rule)
+    if mask.shape not in (shape, shape[1:]) or not mask.any(axis=-1).all():
+        reject("allowed", "act", rule, given)
+    return np.broadcast_to(mask, shape)
+
+
+def as_truth(name: str, owner: str, given: ArrayLike, rule: str) -> Mask:
+    """Return truth values, given as such or as 0 and 1.
+
+    Raises:
+        ValueError: If they are none.
+    """
+    numbers = as_floats(name, truth_as_numbers(np.asarray(given)), owner, rule)
+    if not np.isin(numbers, (0.0, 1.0)).all():
+        reject(name, owner, rule, given)
+    return numbers.astype(bool)
+
+
+def of_active(values: Any, active: Mask) -> Any:
+    """Return what was told of all learners; in the place of inactive ones what an active one has.
+
+    Of these nothing is looked at, not even whether it is a number.
+
+    Args:
+        values: `(B, ...)`; anything else is returned as it is, and refused later.
+        active: Who learns, `(B,)`; not all.
+    """
+    if not hasattr(values, "__len__") or len(values) != len(active):
+        return values
+    first = values[int(active.argmax())]
+    return [one if learns else first for one, learns in zip(values, active, strict=True)]
+
+
+def checked_starts(episode_start: ArrayLike, learners: int) -> Mask:
     """Return whose episodes have just begun, `(B,)`.
 
     Args:
@@ -109,8 +183,7 @@ def checked_starts(episode_start: Any, learners: int) -> NDArray[np.bool_]:
         ValueError: If there is not one for each learner.
     """
     rule = f"True or False, in an array ({learners},)"
-    starts = as_floats("episode_start", truth_as_numbers(episode_start), PREDICT, rule)
-    starts = np.atleast_1d(starts)
-    if starts.shape != (learners,) or not np.isin(starts, (0.0, 1.0)).all():
+    starts = np.atleast_1d(as_truth("episode_start", PREDICT, episode_start, rule))
+    if starts.shape != (learners,):
         reject("episode_start", PREDICT, rule, episode_start)
-    return starts.astype(bool)
+    return starts

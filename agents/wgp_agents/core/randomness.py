@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["UniformStreams"]
 
@@ -22,10 +22,20 @@ class UniformStreams:
     """
 
     def __init__(self, seeds: Sequence[int | None]) -> None:
-        sources = [np.random.SeedSequence(seed, spawn_key=AGENT) for seed in seeds]
-        self._generators = [np.random.default_rng(source) for source in sources]
+        self._generators = [stream(seed) for seed in seeds]
         self._block = np.empty((BLOCK, len(seeds)))
         self._used = BLOCK
+
+    def reseed(self, seeds: Sequence[int | None], mask: Mask) -> None:
+        """Let the streams in `mask` `(B,)` begin anew, from seeds of their own.
+
+        Args:
+            seeds: One for each of all B streams; those outside `mask` are not looked at.
+            mask: Which streams.
+        """
+        for i in np.flatnonzero(mask).tolist():
+            self._generators[i] = stream(seeds[i])
+            self._block[self._used :, i] = self._generators[i].random(BLOCK - self._used)
 
     def draw(self) -> Array:
         """Return the next number of every stream, `(B,)`."""
@@ -36,3 +46,8 @@ class UniformStreams:
         row: Array = self._block[self._used].copy()
         self._used += 1
         return row
+
+
+def stream(seed: int | None) -> np.random.Generator:
+    """Return the generator of a learner's stream; None takes fresh entropy."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=AGENT))

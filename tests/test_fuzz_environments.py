@@ -12,8 +12,8 @@ from gymnasium.error import ResetNeeded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wgp_agents.parameters import keywords
-from wgp_gym.envs.catalogue import TASKS
+from wgp_agents.registry import keywords
+from wgp_gym.envs.task import load_task
 from wgp_gym.registration import ENVIRONMENTS
 
 pytestmark = pytest.mark.slow
@@ -56,10 +56,8 @@ SMALL: dict[str, Any] = {"horizon": 12, "points_per_dim": 5, "num_arms": 4, "num
 
 def accepted(task: str) -> list[str]:
     """List the keywords of a task."""
-    function = TASKS[task]
-    made = getattr(function, "func", function)
-    names = keywords(made.__init__ if inspect.isclass(made) else made)
-    return [name for name in names if name != "path"]
+    made: Any = load_task(task)
+    return keywords(made.__init__ if inspect.isclass(made) else made)
 
 
 def values(name: str) -> st.SearchStrategy[Any]:
@@ -73,7 +71,7 @@ def values(name: str) -> st.SearchStrategy[Any]:
 def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """Draw an id and some of the keywords that its task takes."""
     entry = draw(st.sampled_from(ENVIRONMENTS))
-    names = accepted(entry.kwargs["task"])
+    names = accepted(entry.task)
     few = st.lists(st.sampled_from(names), max_size=4, unique=True)
     small = {name: value for name, value in SMALL.items() if name in names}
     return entry.id, small | {name: draw(values(name)) for name in draw(few)}

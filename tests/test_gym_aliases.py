@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from wgp_gym.arrays import frozen, kept
-from wgp_gym.envs import BanditEnv, BanditVectorEnv
+from wgp_gym.envs import BanditEnv, BanditVectorEnv, SyntheticTask
 from wgp_gym.envs.table import TableTask
 from wgp_gym.features import exact_features
 from wgp_gym.fourier import FourierFeatures
 from wgp_gym.kernels import Empirical, Linear, SquaredExponential
-from wgp_gym.paths import Path, jumps
 from wgp_gym.problem import BanditProblem
 from wgp_gym.rkhs import DomainKernel
+from wgp_gym.schedules import Schedule, piecewise_constant
 
 Array = NDArray[Any]
 
@@ -76,7 +76,7 @@ def test_a_problem_keeps_what_it_was_made_of(copied: Callable[[Any], Any]) -> No
 
 
 def test_a_problem_does_not_copy_a_domain_again() -> None:
-    env = BanditEnv("abrupt")
+    env = BanditEnv(SyntheticTask("abrupt"))
     first = env.problem.domain
     env.reset(seed=0)
     assert env.problem.domain is first
@@ -88,7 +88,7 @@ def test_what_others_keep(copied: Callable[[Any], Any]) -> None:
     row = np.array([0.0, 0.5, 1.0])
     kernel = copied(Empirical(mine))
     waves = copied(FourierFeatures(mine, row))
-    path = copied(Path(np.arange(3), row, np.arange(3), 4))
+    schedule = copied(Schedule(np.arange(3), row, np.arange(3), 4))
     rows = DomainKernel(SquaredExponential(), row[:, None])
     features = copied(exact_features(SquaredExponential(), np.array([[0.0], [1.0]])))
     mine[:], row[:] = 7.0, 7.0
@@ -96,7 +96,7 @@ def test_what_others_keep(copied: Callable[[Any], Any]) -> None:
         (kernel.matrix, np.eye(3)),
         (waves.frequencies, np.eye(3)),
         (waves.weights, [0.0, 0.5, 1.0]),
-        (path.weight, [0.0, 0.5, 1.0]),
+        (schedule.weight, [0.0, 0.5, 1.0]),
         (rows.domain, [[0.0], [0.5], [1.0]]),
     ):
         np.testing.assert_array_equal(kept_array, expected)
@@ -152,9 +152,9 @@ def test_what_is_handed_out_is_no_way_in(name: str) -> None:
 
 def test_jumps_keep_no_list() -> None:
     steps = [3, 5]
-    path = jumps(9, steps)
+    schedule = piecewise_constant(9, steps)
     steps[0] = 9
-    assert path.index.tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 2]
+    assert schedule.index.tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 2]
 
 
 def test_batches_of_problems() -> None:

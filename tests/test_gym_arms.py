@@ -55,7 +55,7 @@ def test_the_problem(make_env: Make) -> None:
     assert (problem.horizon, len(problem.domain)) == (5000, 10)
     np.testing.assert_allclose(problem.domain[:, 0], np.arange(10) / 9, atol=1e-15)
     np.testing.assert_array_equal(problem.kernel(problem.domain, problem.domain), np.eye(10))
-    assert make_env(ABRUPT).task.path.index[[999, 1000, 1999, 2000, 4000]].tolist() == [
+    assert make_env(ABRUPT).task.schedule.index[[999, 1000, 1999, 2000, 4000]].tolist() == [
         0,
         1,
         1,
@@ -165,55 +165,115 @@ def test_a_mean_may_reach_0_and_go_no_further(make_env: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "given", "match"),
+    ("schedule", "given", "match"),
     [
-        ("walks", {}, "'path' parameter of ArmsTask must be one of 'jumps', 'waves'"),
-        ("jumps", {"num_arms": 1}, r"'num_arms' .* an int in \[2, 1000\]"),
-        ("jumps", {"num_arms": 1001}, r"'num_arms' .* an int in \[2, 1000\]"),
-        ("jumps", {"means": [[0.5, 1.1]], "change_points": []}, r"'means' .* in \[0, 1\]"),
-        ("jumps", {"means": [0.5, 0.1]}, "'means' .* lists of numbers"),
-        ("jumps", {"means": [[0.5, 0.1], [0.5]]}, "'means' .* lists of numbers"),
-        ("jumps", {"means": [[float("nan"), 0.1]]}, "'means' .* lists of numbers"),
-        ("jumps", {"means": [[0.5, 0.1]]}, "'means' .* each of the 5 segments"),
-        ("jumps", {"means": [[0.5, 0.1]] * 6}, "'means' .* each of the 5 segments"),
         (
-            "jumps",
+            "walks",
+            {},
+            "'schedule' parameter of ArmsTask must be one of 'abrupt', 'sinusoidal'",
+        ),
+        ("abrupt", {"num_arms": 1}, r"'num_arms' .* an int in \[2, 1000\]"),
+        ("abrupt", {"num_arms": 1001}, r"'num_arms' .* an int in \[2, 1000\]"),
+        (
+            "abrupt",
+            {"means": [[0.5, 1.1]], "change_points": []},
+            r"'means' .* in \[0, 1\]",
+        ),
+        ("abrupt", {"means": [0.5, 0.1]}, "'means' .* lists of numbers"),
+        ("abrupt", {"means": [[0.5, 0.1], [0.5]]}, "'means' .* lists of numbers"),
+        ("abrupt", {"means": [[float("nan"), 0.1]]}, "'means' .* lists of numbers"),
+        ("abrupt", {"means": [[0.5, 0.1]]}, "'means' .* each of the 5 segments"),
+        ("abrupt", {"means": [[0.5, 0.1]] * 6}, "'means' .* each of the 5 segments"),
+        (
+            "abrupt",
             {"means": [[0.5]], "change_points": []},
             r"'means' .* 2 to 1000 in each\. Got",
         ),
-        ("jumps", {"means": [[0.5] * 1001], "change_points": []}, "'means' .* 2 to 1000 in each"),
-        ("waves", {"phases": [0]}, r"'phases' .* numbers in .*, 2 to 1000 of them\. Got \[0\]"),
-        ("waves", {"phases": [0.0] * 1001}, "'phases' .* 2 to 1000 of them"),
-        ("jumps", {"cycles": 1.5}, "'cycles' .* None for the path 'jumps'"),
-        ("jumps", {"amplitude": 0.5}, "'amplitude' .* None for the path 'jumps'"),
-        ("jumps", {"noise_std": 0.1}, "'noise_std' .* None where rewards are 0 or 1"),
-        ("waves", {"noise_std": 0.1}, "'noise_std' .* None where rewards are 0 or 1"),
-        ("waves", {"horizon": 10**12}, "'horizon' .* num_arms x horizon is at most 50,000,000"),
-        ("waves", {"num_arms": 1000, "horizon": 50_001}, "'num_arms' .* num_arms x horizon is at"),
-        ("jumps", {"horizon": 10**12}, "'horizon' .* such that horizon is at most 50,000,000"),
-        ("jumps", MANY, "'change_points' .* num_arms x change_points is at most 50,000,000. Got 5"),
-        ("jumps", SWITCHING | {"num_arms": 4}, "'num_arms' .* 3, as many as means has"),
-        ("jumps", SWITCHING | {"changing_arms": 2}, "'changing_arms' .* None where means are"),
-        ("jumps", {"changing_arms": 11}, r"'changing_arms' .* an int in \[1, 10\]"),
-        ("jumps", {"phases": [0.0, 1.0]}, "'phases' .* None for the path 'jumps'"),
-        ("jumps", {"change_points": 7}, "'change_points' .* a list of steps"),
-        ("jumps", {"change_points": [9, 3]}, "'change_points' .* strictly increasing"),
-        ("waves", {"change_points": [9]}, "'change_points' .* None for the path 'wa"),
-        ("waves", {"means": [[0.5, 0.1]]}, "'means' .* None for the path 'waves'"),
-        ("waves", {"changing_arms": 2}, "'changing_arms' .* None for the path 'waves'"),
-        ("waves", {"phases": [[0.0, 1.0]]}, "'phases' .* a list of finite numbers"),
-        ("waves", {"phases": [0.0, float("inf")]}, "'phases' .* a list of finite numbers"),
-        ("waves", {"phases": [0.0, 1.0], "num_arms": 3}, "'num_arms' .* 2, as many as phases"),
-        ("waves", {"cycles": 0}, r"'cycles' .* a float in \[1e-06"),
-        ("waves", {"amplitude": 0.6}, r"'amplitude' .* a float in \[0, 0.5\]"),
-        ("waves", {"horizon": 0}, "'horizon' .* an int of at least 1"),
-        ("waves", {"reward": "beta"}, "'reward' .* one of 'gaussian', 'bernoulli'"),
+        (
+            "abrupt",
+            {"means": [[0.5] * 1001], "change_points": []},
+            "'means' .* 2 to 1000 in each",
+        ),
+        (
+            "sinusoidal",
+            {"phases": [0]},
+            r"'phases' .* numbers in .*, 2 to 1000 of them\. Got \[0\]",
+        ),
+        ("sinusoidal", {"phases": [0.0] * 1001}, "'phases' .* 2 to 1000 of them"),
+        (
+            "abrupt",
+            {"cycles": 1.5},
+            "'cycles' .* None for the schedule 'abrupt'",
+        ),
+        (
+            "abrupt",
+            {"amplitude": 0.5},
+            "'amplitude' .* None for the schedule 'abrupt'",
+        ),
+        ("abrupt", {"noise_std": 0.1}, "'noise_std' .* None where rewards are 0 or 1"),
+        ("sinusoidal", {"noise_std": 0.1}, "'noise_std' .* None where rewards are 0 or 1"),
+        (
+            "sinusoidal",
+            {"horizon": 10**12},
+            "'horizon' .* num_arms x horizon is at most 50,000,000",
+        ),
+        (
+            "sinusoidal",
+            {"num_arms": 1000, "horizon": 50_001},
+            "'num_arms' .* num_arms x horizon is at",
+        ),
+        (
+            "abrupt",
+            {"horizon": 10**12},
+            "'horizon' .* such that horizon is at most 50,000,000",
+        ),
+        (
+            "abrupt",
+            MANY,
+            "'change_points' .* num_arms x change_points is at most 50,000,000. Got 5",
+        ),
+        (
+            "abrupt",
+            SWITCHING | {"num_arms": 4},
+            "'num_arms' .* 3, as many as means has",
+        ),
+        (
+            "abrupt",
+            SWITCHING | {"changing_arms": 2},
+            "'changing_arms' .* None where means are",
+        ),
+        ("abrupt", {"changing_arms": 11}, r"'changing_arms' .* an int in \[1, 10\]"),
+        (
+            "abrupt",
+            {"phases": [0.0, 1.0]},
+            "'phases' .* None for the schedule 'abrupt'",
+        ),
+        ("abrupt", {"change_points": 7}, "'change_points' .* a list of steps"),
+        ("abrupt", {"change_points": [9, 3]}, "'change_points' .* strictly increasing"),
+        (
+            "sinusoidal",
+            {"change_points": [9]},
+            "'change_points' .* None for the schedule 'sinusoidal'",
+        ),
+        ("sinusoidal", {"means": [[0.5, 0.1]]}, "'means' .* None for the schedule 'sinusoidal'"),
+        (
+            "sinusoidal",
+            {"changing_arms": 2},
+            "'changing_arms' .* None for the schedule 'sinusoidal'",
+        ),
+        ("sinusoidal", {"phases": [[0.0, 1.0]]}, "'phases' .* a list of finite numbers"),
+        ("sinusoidal", {"phases": [0.0, float("inf")]}, "'phases' .* a list of finite numbers"),
+        ("sinusoidal", {"phases": [0.0, 1.0], "num_arms": 3}, "'num_arms' .* 2, as many as phases"),
+        ("sinusoidal", {"cycles": 0}, r"'cycles' .* a float in \[1e-06"),
+        ("sinusoidal", {"amplitude": 0.6}, r"'amplitude' .* a float in \[0, 0.5\]"),
+        ("sinusoidal", {"horizon": 0}, "'horizon' .* an int of at least 1"),
+        ("sinusoidal", {"reward": "beta"}, "'reward' .* one of 'gaussian', 'bernoulli'"),
     ],
     ids=lambda one: str(one)[:60],
 )
-def test_refused(path: str, given: dict[str, Any], match: str) -> None:
+def test_refused(schedule: Any, given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match):
-        ArmsTask(path, **given)
+        ArmsTask(schedule, **given)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from wgp_gym.envs import BanditEnv, BanditVectorEnv
 from wgp_gym.envs.table import TableTask
 from wgp_gym.fourier import FourierFeatures, quadrature_features, random_features
 from wgp_gym.kernels import Empirical, Linear, Matern, ModifiedMatern, SquaredExponential
-from wgp_gym.paths import jumps, straight_lines, table
 from wgp_gym.problem import BanditProblem
+from wgp_gym.registration import LINEAR, SYNTHETIC
+from wgp_gym.schedules import knot_per_step, piecewise_constant, piecewise_linear
 from wgp_gym.validation import shown
 from wgp_gym.wrappers import History, HistoryObservation
 
@@ -63,14 +64,14 @@ def test_what_is_too_large_is_refused_at_once(
 def test_sizes_elsewhere(huge: int) -> None:
     kernel, domain = Linear(), np.zeros((1, 1))
     for make in (
-        lambda: BanditVectorEnv(huge, task="abrupt"),
+        lambda: BanditVectorEnv(huge, task=SYNTHETIC, schedule="abrupt"),
         lambda: BanditProblem(kernel, domain, huge if huge > 2**53 else 2**53 + 1, 0.1),
-        lambda: jumps(huge, []),
-        lambda: straight_lines(huge),
-        lambda: table(huge),
+        lambda: piecewise_constant(huge, []),
+        lambda: piecewise_linear(huge),
+        lambda: knot_per_step(huge),
         lambda: random_features(SquaredExponential(), 1, huge, 0),
         lambda: quadrature_features(SquaredExponential(), huge, 1),
-        lambda: HistoryObservation(BanditEnv("abrupt"), huge),
+        lambda: HistoryObservation(BanditEnv(SYNTHETIC, schedule="abrupt"), huge),
         lambda: History(3, 1, huge),
     ):
         with pytest.raises(ValueError, match=r"parameter of .* must be"):
@@ -78,9 +79,9 @@ def test_sizes_elsewhere(huge: int) -> None:
 
 
 def test_a_batch_of_episodes_is_held_or_refused() -> None:
-    BanditVectorEnv(100, task="linear_abrupt", contextual=True)
+    BanditVectorEnv(100, task=LINEAR, schedule="abrupt", contextual=True)
     with pytest.raises(ValueError, match=r"'num_envs' .* at most 7\d\d for episodes of this size"):
-        BanditVectorEnv(1000, task="linear_abrupt", contextual=True)
+        BanditVectorEnv(1000, task=LINEAR, schedule="abrupt", contextual=True)
 
 
 @pytest.mark.parametrize("length", [1e-9, 1e9])
@@ -278,7 +279,10 @@ BAD_ACTIONS: list[Any] = [
 @pytest.mark.parametrize("continuous", [False, True])
 @pytest.mark.parametrize("action", BAD_ACTIONS, ids=shown)
 def test_actions_that_are_none(make_env: Make, action: Any, continuous: bool) -> None:
-    single, vector = make_env(ABRUPT, continuous=continuous), BanditVectorEnv(1, task="abrupt")
+    single, vector = (
+        make_env(ABRUPT, continuous=continuous),
+        BanditVectorEnv(1, task=SYNTHETIC, schedule="abrupt"),
+    )
     for env in (single, vector):
         env.reset(seed=0)
         with pytest.raises(ValueError, match="The action must be in") as caught:
@@ -297,7 +301,7 @@ def test_seeds_that_are_none(make_env: Make, seed: Any) -> None:
 
 
 def test_a_batch_with_a_masked_arm() -> None:
-    vector = BanditVectorEnv(2, task="abrupt")
+    vector = BanditVectorEnv(2, task=SYNTHETIC, schedule="abrupt")
     vector.reset(seed=0)
     masked = np.ma.masked_equal([1, 2], 2)
     for action in (masked, [1, True], [np.array(1), np.array(True)]):

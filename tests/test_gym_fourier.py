@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,11 +11,12 @@ from scipy.special import eval_hermite, gamma, roots_hermite
 from scipy.stats import kstest, t
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
-from wgp_gym.envs.synthetic import grid
+from wgp_gym.envs.optimum import grid
 from wgp_gym.fourier import (
     FourierFeatures,
     degree_for,
     error_bound,
+    hermite_rule,
     quadrature_features,
     random_features,
     sup_error,
@@ -29,7 +30,6 @@ from wgp_gym.kernels import (
     SquaredExponential,
     make_kernel,
 )
-from wgp_gym.quadrature import hermite_rule
 
 Array = NDArray[np.float64]
 
@@ -329,7 +329,7 @@ NODES = r"'degree' parameter .* degree\^dim <= 100,000, dim being {}\. Got {} in
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ModifiedMatern(0.0), r"'lengthscale' parameter of ModifiedMatern .*\[1e-09, 1e\+09\]"),
     (lambda: ModifiedMatern(0.2, 2.0), "'nu' parameter of ModifiedMatern must be 0.5, 1.5 or 2.5"),
-    (lambda: make_kernel("modified_matern", 1, 1.5), "did you mean 'modified-matern'"),
+    (lambda: make_kernel(cast("Any", "modified_matern"), 1, 1.5), "did you mean 'modified-matern'"),
     (lambda: quadrature_features(Linear(), 1, 9), QUADRATURE.format("Linear")),
     (lambda: quadrature_features(EMPIRICAL, 1, 9), QUADRATURE.format("Empirical")),
     (lambda: quadrature_features(Matern(0.2, 1.5), 2, 9), QUADRATURE.format("Matern")),

@@ -126,6 +126,19 @@ def test_arrows_point_down() -> None:
     assert [fault for name in MODULES for fault in against_the_arrows(name)] == []
 
 
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {
+        name: set(imports(name, at_import_time=False)) & MODULES.keys() - {name} for name in MODULES
+    }
+    while leaves := [name for name, targets in graph.items() if not targets & graph.keys()]:
+        for name in leaves:
+            del graph[name]
+    while roots := graph.keys() - set().union(*graph.values()):  # above a circle, not in one
+        for name in roots:
+            del graph[name]
+    assert sorted(graph) == []
+
+
 def foreign(name: str) -> Iterator[str]:
     """Yield the distributions that a module imports and may not, or may not yet."""
     own, floor = room(name), layer(name) or 0

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from wgp_gym.datasets import read_table
-from wgp_gym.envs.synthetic import grid
+from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Empirical, Kernel, Linear, Matern, SquaredExponential, make_kernel
 from wgp_gym.rkhs import DomainKernel, Functions, interpolants

@@ -10,9 +10,9 @@ import pytest
 from wgp_gym import register
 from wgp_gym.envs import BanditEnv, BanditVectorEnv, SyntheticTask
 from wgp_gym.kernels import Empirical, Linear, Matern, SquaredExponential
-from wgp_gym.paths import jumps
 from wgp_gym.problem import BanditProblem
-from wgp_gym.registration import ENVIRONMENTS
+from wgp_gym.registration import ENVIRONMENTS, SYNTHETIC
+from wgp_gym.schedules import piecewise_constant
 
 Make = Callable[..., BanditEnv]
 
@@ -66,25 +66,24 @@ def test_refused_flag(make_env: Make, value: Any) -> None:
 
 @pytest.mark.parametrize("name", [SLOW, "WGPBandit-Stationary-v0"])
 def test_change_points_of_a_task_without_jumps(make_env: Make, name: str) -> None:
-    with pytest.raises(ValueError, match=r"'change_points' .* None for the path .* \[5\]"):
+    with pytest.raises(ValueError, match=r"'change_points' .* None for the schedule .* \[5\]"):
         make_env(name, change_points=[5])
 
 
 def test_names_come_with_a_hint() -> None:
-    with pytest.raises(ValueError, match=r"one of 'abrupt', .* \(did you mean 'abrupt'\?\)"):
-        BanditEnv("abrubt")
-    with pytest.raises(ValueError, match=r"'task' .* one of 'abrupt'"):
-        BanditVectorEnv(2, task="nothing-like-it")
-    with pytest.raises(ValueError, match=r"'path' parameter of SyntheticTask .* 'jumps'"):
-        SyntheticTask("jump")
+    meant = r"'schedule' parameter of SyntheticTask .* 'abrupt', .* \(did you mean 'abrupt'\?\)"
+    with pytest.raises(ValueError, match=meant):
+        BanditEnv(SYNTHETIC, schedule="abrubt")
+    with pytest.raises(ValueError, match=meant):
+        BanditVectorEnv(2, task=SYNTHETIC, schedule="abrubt")
 
 
 @pytest.mark.parametrize("mode", ["human", "rgb", ""])
 def test_render_modes(mode: str) -> None:
     with pytest.raises(ValueError, match=r"'render_mode' .* of BanditEnv .* 'rgb_array', 'ansi'"):
-        BanditEnv("slow", render_mode=mode)
+        BanditEnv(SYNTHETIC, schedule="constant", render_mode=mode)
     with pytest.raises(ValueError, match="'render_mode' parameter of BanditVectorEnv"):
-        BanditVectorEnv(2, task="slow", render_mode=mode)
+        BanditVectorEnv(2, task=SYNTHETIC, schedule="constant", render_mode=mode)
 
 
 def test_unknown_parameter(environment_id: str) -> None:
@@ -120,7 +119,7 @@ def test_kernels_on_their_own() -> None:
 def test_paths_on_their_own() -> None:
     for steps in ([1], [3, 2], [11]):
         with pytest.raises(ValueError, match=r"strictly increasing steps from 2 to 10\. Got"):
-            jumps(10, steps)
+            piecewise_constant(10, steps)
 
 
 def test_stacked_problems() -> None:
@@ -259,7 +258,7 @@ def test_equal_kernels_are_one_in_a_set() -> None:
 
 @pytest.mark.parametrize("seed", [1.7, "3", -1])
 def test_what_is_no_seed(make_env: Make, seed: Any) -> None:
-    vector = BanditVectorEnv(2, task="stationary")
+    vector = BanditVectorEnv(2, task=SYNTHETIC, schedule="constant")
     for env in (make_env(ABRUPT), vector):
         with pytest.raises(ValueError, match="A seed must be"):
             env.reset(seed=seed)
@@ -268,7 +267,7 @@ def test_what_is_no_seed(make_env: Make, seed: Any) -> None:
 @pytest.mark.parametrize("seed", [-1, [0, -1]])
 def test_seeds_below_0(seed: Any) -> None:
     with pytest.raises(ValueError, match=r"A seed must be at least 0\. Got "):
-        BanditVectorEnv(2, task="stationary").reset(seed=seed)
+        BanditVectorEnv(2, task=SYNTHETIC, schedule="constant").reset(seed=seed)
 
 
 def test_numpy_integers_are_seeds(make_env: Make) -> None:

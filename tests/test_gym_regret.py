@@ -156,7 +156,7 @@ def test_regret_is_to_the_best_arm_at_the_same_step(variant: Variant, make_env: 
         *_, info = env.step(action)
         gap = info["optimal_reward"] - info["expected_reward"]
         if parameters.get("continuous"):  # the optimum is searched, and right to rounding
-            assert info["optimal_reward"] >= truth.max() - 1e-12
+            assert info["optimal_reward"] >= truth.max() - (1e-10 if "Markov" in name else 1e-12)
             assert gap >= -1e-10
             assert info["regret"] == max(gap, 0.0)
         else:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from wgp_gym.envs import BanditEnv
-from wgp_gym.envs.synthetic import grid
+from wgp_gym.envs.optimum import grid
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.rkhs import DomainKernel, Functions
 

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from wgp_gym.envs import BanditEnv, BanditVectorEnv
-from wgp_gym.registration import ENVIRONMENTS
+from wgp_gym.registration import ENVIRONMENTS, SYNTHETIC
 
 Variant = tuple[str, dict[str, Any]]
 Make = Callable[..., BanditEnv]
@@ -173,7 +173,7 @@ def test_wrong_number_of_seeds(seed: list[int]) -> None:
 @pytest.mark.parametrize("batch", [0, -1, 2.0, True, "2"])
 def test_wrong_number_of_environments(batch: Any) -> None:
     with pytest.raises(ValueError, match="'num_envs' parameter of BanditVectorEnv must be an int"):
-        BanditVectorEnv(batch, task="abrupt")
+        BanditVectorEnv(batch, task=SYNTHETIC, schedule="abrupt")
 
 
 @pytest.mark.parametrize(

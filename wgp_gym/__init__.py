@@ -3,9 +3,26 @@
 Importing this package registers the ids in `wgp_gym.registration.ENVIRONMENTS`.
 """
 
-from wgp_gym.registration import register
+from wgp_gym.registration import register, register_task
 
-__version__ = "0.1.0"
-__all__ = ["__version__", "register"]
+__all__ = ["__version__", "register", "register_task"]
+
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    """Return `__version__` when it is asked for: reading the metadata takes time.
+
+    In a checkout that is not installed it is "0+unknown".
+    """
+    if name != "__version__":
+        raise AttributeError(f"module 'wgp_gym' has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("wgp-gym")
+    except PackageNotFoundError:
+        return "0+unknown"
+
 
 register()

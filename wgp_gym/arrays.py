@@ -33,7 +33,7 @@ class ReadOnlyArrays:
     numpy makes an array writeable when it is copied or unpickled.
     """
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         for value in state.values():
             if isinstance(value, np.ndarray):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ __all__ = [
     "Empirical",
     "FeatureKernel",
     "Kernel",
+    "KernelName",
     "Linear",
     "Matern",
     "ModifiedMatern",
@@ -36,9 +37,10 @@ __all__ = [
     "check_lengthscale",
     "check_smoothness",
     "make_kernel",
+    "matern_profile",
 ]
 
-
+KernelName = Literal["se", "matern", "linear", "modified-matern"]
 # Beyond, on [0, 1]^d, every kernel is 1 everywhere or at x = y alone, up to rounding.
 SHORTEST, LONGEST = 1e-9, 1e9
 SMOOTHNESSES = (0.5, 1.5, 2.5)
@@ -94,7 +96,7 @@ def matern_profile(distance: Array, lengthscale: float, nu: float) -> Array:
     return value
 
 
-def check_lengthscale(value: Any, owner: str) -> float:
+def check_lengthscale(value: object, owner: str) -> float:
     """Return a kernel's length l as a float.
 
     Raises:
@@ -103,7 +105,7 @@ def check_lengthscale(value: Any, owner: str) -> float:
     return check_float("lengthscale", value, owner, SHORTEST, LONGEST)
 
 
-def check_smoothness(value: Any, owner: str) -> float:
+def check_smoothness(value: object, owner: str) -> float:
     """Return a Matern kernel's nu as a float.
 
     Raises:
@@ -114,10 +116,37 @@ def check_smoothness(value: Any, owner: str) -> float:
     return float(value)
 
 
-def set_lengthscale(kernel: SquaredExponential | Matern | ModifiedMatern) -> None:
-    """Check a kernel's lengthscale, and keep it as a float."""
-    value = check_lengthscale(kernel.lengthscale, type(kernel).__name__)
-    object.__setattr__(kernel, "lengthscale", value)  # frozen, so set through object
+@dataclass(frozen=True)
+class Stationary(Kernel):
+    """A kernel of x - y with k(x, x) = 1.
+
+    Args:
+        lengthscale: The length l over which values stay correlated, in the unit of x, in
+            [1e-9, 1e9].
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    lengthscale: float = 0.2
+
+    def __post_init__(self) -> None:
+        value = check_lengthscale(self.lengthscale, type(self).__name__)
+        object.__setattr__(self, "lengthscale", value)  # frozen, so set through object
+
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x, x) = 1, `(..., n)`."""
+        return np.ones(X.shape[:-1])
+
+
+@dataclass(frozen=True)
+class SquaredExponential(Stationary):
+    """k(x, y) = exp(-||x - y||^2 / (2 l^2)), [Deng22] Section 2. See `Stationary`."""
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Evaluate k on all pairs, `(..., n, m)`."""
+        value: Array = np.exp(squared_distances(X, Y) / (-2 * self.lengthscale**2))
+        return value
 
 
 def set_smoothness(kernel: Matern | ModifiedMatern) -> None:
@@ -126,80 +155,36 @@ def set_smoothness(kernel: Matern | ModifiedMatern) -> None:
 
 
 @dataclass(frozen=True)
-class SquaredExponential(Kernel):
-    """k(x, y) = exp(-||x - y||^2 / (2 l^2)), [Deng22] Section 2.
+class Matern(Stationary):
+    """The Matern kernel of smoothness `nu` = 0.5, 1.5 or 2.5, [RW06] Eq. (4.16)-(4.17).
 
-    Args:
-        lengthscale: The length l over which values stay correlated, in the unit of x, in
-            [1e-9, 1e9].
-
-    Raises:
-        ValueError: If the lengthscale is out of its range.
+    See `Stationary`.
     """
 
-    lengthscale: float = 0.2
-
-    def __post_init__(self) -> None:
-        set_lengthscale(self)
-
-    def __call__(self, X: Array, Y: Array) -> Array:
-        """Evaluate k on all pairs, `(..., n, m)`."""
-        value: Array = np.exp(squared_distances(X, Y) / (-2 * self.lengthscale**2))
-        return value
-
-    def diagonal(self, X: Array) -> Array:
-        """Return k(x, x), `(..., n)`."""
-        return np.ones(X.shape[:-1])
-
-
-@dataclass(frozen=True)
-class Matern(Kernel):
-    """The Matern kernel with half-integer smoothness, [RW06] Eq. (4.16)-(4.17).
-
-    Args:
-        lengthscale: The length l, in the unit of x, in [1e-9, 1e9].
-        nu: The smoothness: 0.5, 1.5 or 2.5.
-
-    Raises:
-        ValueError: If the lengthscale is out of its range or `nu` is another number.
-    """
-
-    lengthscale: float = 0.2
     nu: float = 2.5
 
     def __post_init__(self) -> None:
-        set_lengthscale(self)
+        super().__post_init__()
         set_smoothness(self)
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
         return matern_profile(np.sqrt(squared_distances(X, Y)), self.lengthscale, self.nu)
 
-    def diagonal(self, X: Array) -> Array:
-        """Return k(x, x), `(..., n)`."""
-        return np.ones(X.shape[:-1])
-
 
 @dataclass(frozen=True)
-class ModifiedMatern(Kernel):
+class ModifiedMatern(Stationary):
     """The product over the axes of one-dimensional Matern kernels, [Deng22] Section 5.
 
     Its spectral density is that of [Mutny18], with their gamma = l / sqrt(2 nu) and nu one half
-    larger: a product, so that a quadrature of one axis serves all. In one dimension: `Matern`.
-
-    Args:
-        lengthscale: The length l, in the unit of x, in [1e-9, 1e9].
-        nu: The smoothness along each axis: 0.5, 1.5 or 2.5.
-
-    Raises:
-        ValueError: If the lengthscale is out of its range or `nu` is another number.
+    larger: a product, so that a quadrature of one axis serves all. In one dimension it is
+    `Matern`, and it has the same parameters.
     """
 
-    lengthscale: float = 0.2
     nu: float = 2.5
 
     def __post_init__(self) -> None:
-        set_lengthscale(self)
+        super().__post_init__()
         set_smoothness(self)
 
     def __call__(self, X: Array, Y: Array) -> Array:
@@ -209,10 +194,6 @@ class ModifiedMatern(Kernel):
             distance = np.abs(X[..., :, None, axis] - Y[..., None, :, axis])
             value *= matern_profile(distance, self.lengthscale, self.nu)
         return value
-
-    def diagonal(self, X: Array) -> Array:
-        """Return k(x, x), `(..., n)`."""
-        return np.ones(X.shape[:-1])
 
 
 def products(X: Array, Y: Array) -> Array:
@@ -316,7 +297,7 @@ class Empirical(ReadOnlyArrays, Kernel):
         return np.asarray(self.matrix.diagonal()[self.arms(X)])
 
 
-def make_kernel(name: str, lengthscale: float, nu: float) -> Kernel:
+def make_kernel(name: KernelName, lengthscale: float, nu: float) -> Kernel:
     """Return the kernel with coordinates that an environment's keyword names.
 
     Args:
@@ -327,7 +308,7 @@ def make_kernel(name: str, lengthscale: float, nu: float) -> Kernel:
     Raises:
         ValueError: If the name or a parameter is not one of these.
     """
-    check_choice("kernel", name, "make_kernel", ("se", "matern", "linear", "modified-matern"))
+    check_choice("kernel", name, "make_kernel", get_args(KernelName))
     if name == "linear":
         check_lengthscale(lengthscale, "Linear")
         check_smoothness(nu, "Linear")

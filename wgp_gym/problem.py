@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class BanditProblem(ReadOnlyArrays):
     continuous: bool = False
     reward_range: tuple[float, float] | None = None
     contextual: bool = False
-    link: str = "identity"
+    link: Literal["identity", "logistic"] = "identity"
 
     def __post_init__(self) -> None:
         owner = "BanditProblem"
@@ -87,7 +87,7 @@ class BanditProblem(ReadOnlyArrays):
             if isinstance(value, np.ndarray) and len(value) != self.batch_size:
                 reject(name, owner, f"a number, or {self.batch_size}, one for each episode", value)
 
-    def _keep(self, name: str, value: Any) -> None:
+    def _keep(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # frozen, so set through object
 
     @property
@@ -125,16 +125,8 @@ class BanditProblem(ReadOnlyArrays):
         )
 
 
-def quantity(name: str, value: Any) -> float | Array:
-    """Return a quantity that may differ between episodes: a float, or a read-only array `(B,)`.
-
-    Args:
-        name: The attribute's name.
-        value: A number, or one for each episode.
-
-    Raises:
-        ValueError: If it is neither, or a number is out of its range.
-    """
+def quantity(name: str, value: object) -> float | Array:
+    """Return a number, or one for each episode, as a float or a read-only array `(B,)`."""
     owner = "BanditProblem"
     largest = LARGEST[name]
     array = as_floats(name, value, owner, "a number, or one for each episode")

@@ -1,13 +1,14 @@
-"""The one table of environment ids."""
+"""The one table of environment ids, and how an id is registered."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import gymnasium
 
-__all__ = ["ENVIRONMENTS", "EnvironmentEntry", "register"]
+from wgp_gym.types import Json
+
+__all__ = ["ENVIRONMENTS", "EnvironmentEntry", "register", "register_task"]
 
 
 @dataclass(frozen=True)
@@ -17,80 +18,108 @@ class EnvironmentEntry:
     Attributes:
         id: The id that `gymnasium.make` takes.
         summary: One line that says what it is.
-        kwargs: The arguments that make it so: the task's name, and its parameters.
+        task: The task's class, or a function that returns the task, as "module:name".
+        kwargs: The arguments of the task that make it this environment.
     """
 
     id: str
     summary: str
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    task: str
+    kwargs: dict[str, Json] = field(default_factory=dict)
 
+
+SYNTHETIC = "wgp_gym.envs.synthetic:SyntheticTask"
+MARKOV = "wgp_gym.envs.markov:MarkovTask"
+STOCK = "wgp_gym.envs.table:stock_task"
+TABLE = "wgp_gym.envs.table:table_task"
+LINEAR = "wgp_gym.envs.linear:LinearTask"
+ARMS = "wgp_gym.envs.arms:ArmsTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
         "WGPBandit-Abrupt-v0",
         "RKHS functions that jump at 0.2 T and 0.4 T",
-        {"task": "abrupt"},
+        SYNTHETIC,
+        {"schedule": "abrupt"},
     ),
     EnvironmentEntry(
         "WGPBandit-Slow-v0",
         "RKHS functions that move along two straight lines",
-        {"task": "slow"},
+        SYNTHETIC,
+        {"schedule": "piecewise_linear"},
     ),
     EnvironmentEntry(
         "WGPBandit-Stationary-v0",
         "one RKHS function that never changes",
-        {"task": "stationary"},
+        SYNTHETIC,
+        {"schedule": "constant"},
     ),
     EnvironmentEntry(
-        "WGPBandit-Stock-v0",
-        "which of 29 stocks to hold today, on real prices",
-        {"task": "stock"},
+        "WGPBandit-Markov-v0",
+        "draws of a Gaussian process that drift a little at every step",
+        MARKOV,
     ),
     EnvironmentEntry(
-        "WGPBandit-Table-v0",
-        "any CSV table of times x arms",
-        {"task": "table"},
+        "WGPBandit-Stock-v0", "which of 29 stocks to hold today, on real prices", STOCK
     ),
+    EnvironmentEntry("WGPBandit-Table-v0", "any CSV table of times x arms", TABLE),
     EnvironmentEntry(
         "WGPBandit-Parking-v0",
         "which of 16 car parks has the largest free share now",
-        {"task": "table", "table": "parking", "reward": "complement"},
+        TABLE,
+        {"table": "parking", "reward": "complement"},
     ),
     EnvironmentEntry(
         "WGPBandit-LinearAbrupt-v0",
         "linear functions that jump at T/6, T/3 and T/2",
-        {"task": "linear_abrupt"},
+        LINEAR,
+        {"schedule": "abrupt"},
     ),
     EnvironmentEntry(
         "WGPBandit-LinearSlow-v0",
         "linear functions that turn for T/2 steps, then rest",
-        {"task": "linear_slow"},
+        LINEAR,
+        {"schedule": "rotation"},
     ),
     EnvironmentEntry(
         "WGPBandit-LinearContextual-v0",
         "linear functions that jump, new arms at each step",
-        {"task": "linear_abrupt", "contextual": True},
+        LINEAR,
+        {"schedule": "abrupt", "contextual": True},
     ),
     EnvironmentEntry(
         "WGPBandit-ArmsAbrupt-v0",
         "independent arms that pay 0 or 1, with jumping means",
-        {"task": "arms_abrupt"},
+        ARMS,
+        {"schedule": "abrupt"},
     ),
     EnvironmentEntry(
         "WGPBandit-ArmsDrift-v0",
         "independent arms that pay 0 or 1, with means in waves",
-        {"task": "arms_drift"},
+        ARMS,
+        {"schedule": "sinusoidal"},
     ),
 )
 
 
+def register_task(id: str, task: str, **kwargs: Json) -> None:
+    """Register an environment of a task with Gymnasium, for `make` and for `make_vec`.
+
+    Args:
+        id: The new id, such as "MyBandit-v0".
+        task: The task's class, or a function that returns the task, as "module:name".
+        kwargs: Arguments of the task, as JSON values.
+    """
+    gymnasium.register(
+        id=id,
+        entry_point="wgp_gym.envs:BanditEnv",
+        vector_entry_point="wgp_gym.envs:BanditVectorEnv",
+        kwargs={"task": task, **kwargs},
+    )
+
+
 def register() -> None:
-    """Register every id with Gymnasium; a second call changes nothing."""
+    """Register every id of `ENVIRONMENTS` with Gymnasium; a second call changes nothing."""
     for entry in ENVIRONMENTS:
         if entry.id not in gymnasium.registry:
-            gymnasium.register(
-                id=entry.id,
-                entry_point="wgp_gym.envs:BanditEnv",
-                vector_entry_point="wgp_gym.envs:BanditVectorEnv",
-                kwargs=dict(entry.kwargs),
-            )
+            register_task(entry.id, entry.task, **entry.kwargs)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wgp_gym.arrays import frozen
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Array
 
-__all__ = ["DomainKernel", "Functions", "interpolants"]
+__all__ = ["DomainKernel", "Functions", "expansions", "interpolants", "linear_functions"]
 
 MAX_STORED = 2_000  # points whose kernel matrix (32 MB) is kept
 
@@ -118,6 +118,19 @@ class Functions:
         )
 
 
+def expansions(kernel: Kernel, domain: Array, centres: ArrayLike, coefficients: Array) -> Functions:
+    """Return the functions sum_j coefficients[k, j] k(., x_{centres[j]}).
+
+    Args:
+        kernel: The kernel.
+        domain: Points, `(n, d)`.
+        centres: Indices of the centres in the domain, `(M,)`.
+        coefficients: `(K, M)`.
+    """
+    where = np.asarray(centres, np.intp)
+    return Functions(where, coefficients, coefficients @ kernel(domain[where], domain))
+
+
 def interpolants(values: Array, matrix: Array) -> Functions:
     """Return the functions of the RKHS of a non-singular kernel matrix with given values.
 
@@ -127,3 +140,12 @@ def interpolants(values: Array, matrix: Array) -> Functions:
     """
     coefficients = np.linalg.solve(matrix, values.T).T.astype(float)
     return Functions(np.arange(values.shape[1]), coefficients, values)
+
+
+def linear_functions(theta: Array) -> Functions:
+    """Return the functions f = theta^T phi of vectors theta `(K, d)`, by their coordinates.
+
+    Their centres are the d unit vectors of the features, where phi = e_i: the norm of f is that
+    of theta. With phi = e_i for arm i, theta are the values of d arms of the identity kernel.
+    """
+    return Functions(np.arange(theta.shape[1]), theta, theta)

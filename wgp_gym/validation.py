@@ -1,17 +1,22 @@
-"""One message shape for every bad parameter: the name, the rule and the value."""
+"""Checks of parameters: one message shape, which states the name, the rule and the value."""
 
 from __future__ import annotations
 
 import difflib
 import math
+import operator
 import reprlib
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "MAX_BATCH_NUMBERS",
+    "MAX_NUMBERS",
+    "MAX_WORK",
     "as_floats",
     "check_bool",
     "check_choice",
@@ -19,13 +24,20 @@ __all__ = [
     "check_int",
     "check_names",
     "check_range",
+    "check_size",
+    "check_unused",
     "cut",
     "is_number",
     "misread",
+    "near_miss",
     "reject",
+    "seed_list",
     "shown",
 ]
 
+MAX_NUMBERS = 50_000_000  # of an episode: to draw it takes 24 to 41 bytes for each, up to 2 GB
+MAX_BATCH_NUMBERS = 500_000_000  # that the episodes of one batch keep, 4 GB
+MAX_WORK = 5_000_000_000  # products that one episode is summed up from: some seconds
 LONGEST = 100  # characters of a value in a message
 WRITTEN_BITS = 1024  # of an int that a message writes out; Python itself refuses 4,300 digits
 
@@ -67,16 +79,13 @@ def cut(text: str, most: int = 300) -> str:
 
 
 def reject(name: str, owner: str, rule: str, value: object) -> NoReturn:
-    """Raise the error that every bad parameter gets.
+    """Raise the ValueError of a bad parameter.
 
     Args:
         name: The parameter's name.
-        owner: The class or function whose parameter it is.
+        owner: The class or function whose parameter it is, here and below.
         rule: What the parameter must be, as in "a float in [0, inf)".
         value: What was given.
-
-    Raises:
-        ValueError: Always.
     """
     raise ValueError(
         f"The {name!r} parameter of {owner} must be {rule}. Got {shown(value)} instead."
@@ -95,21 +104,12 @@ def check_float(
     low: float = -math.inf,
     high: float = math.inf,
     *,
-    closed: str = "both",
+    closed: Literal["both", "left", "right", "neither"] = "both",
 ) -> float:
-    """Return `value` as a finite float inside an interval.
+    """Return `value` as a finite float inside an interval; else raise ValueError.
 
-    Args:
-        name: The parameter's name.
-        value: A real number.
-        owner: The class or function whose parameter it is.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        closed: Which finite ends belong to it: "both", "left", "right" or "neither".
-
-    Raises:
-        ValueError: If `value` is not a finite number inside the interval. Only Python's and
-            numpy's own ints and floats are numbers: no bool, text, array or masked value.
+    Only Python's and numpy's own ints and floats are numbers: no bool, text, array or masked
+    value. `closed` says which finite ends belong to the interval.
     """
     left = closed in ("both", "left") and math.isfinite(low)
     right = closed in ("both", "right") and math.isfinite(high)
@@ -128,16 +128,9 @@ def check_float(
 
 
 def as_floats(name: str, value: Any, owner: str, rule: str) -> NDArray[np.float64]:
-    """Return numbers as an array of floats; one that is given is not copied.
+    """Return a number, or an array or nested list of them, as a plain array of floats.
 
-    Args:
-        name: The parameter's name.
-        value: A number, or an array or nested list of them.
-        owner: The class or function whose parameter it is.
-        rule: What the parameter must be.
-
-    Returns:
-        The numbers in a plain array, which need not be finite.
+    They need not be finite. An array of floats is not copied.
 
     Raises:
         ValueError: If it holds anything else: a bool, a text, what is masked, rows of unequal
@@ -151,13 +144,8 @@ def as_floats(name: str, value: Any, owner: str, rule: str) -> NDArray[np.float6
             if array.dtype.kind in "iuf":
                 with np.errstate(over="ignore"):  # of numbers beyond double precision, to infinity
                     return array.astype(float, copy=False)
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-        OverflowError,
-    ):  # as unequal rows, or lists nested without end
-        pass
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        pass  # as unequal rows, or lists nested without end
     reject(name, owner, rule, value)
 
 
@@ -176,22 +164,14 @@ def misread(value: Any) -> bool:
 
 
 def check_bool(name: str, value: Any, owner: str) -> bool:
-    """Return `value` if it is True or False.
-
-    Raises:
-        ValueError: If it is anything else.
-    """
+    """Return `value` if it is True or False; else raise ValueError."""
     if not isinstance(value, bool):
         reject(name, owner, "True or False", value)
     return value
 
 
 def check_int(name: str, value: Any, owner: str, low: int, high: int | None = None) -> int:
-    """Return `value` as an int of at least `low` and, where given, at most `high`.
-
-    Raises:
-        ValueError: If `value` is not such an integer.
-    """
+    """Return `value` as an int of at least `low` and, where given, at most `high`; else raise."""
     rule = f"an int of at least {low}" if high is None else f"an int in [{low}, {high}]"
     if not is_number(value, int, np.integer):
         reject(name, owner, rule, value)
@@ -202,11 +182,7 @@ def check_int(name: str, value: Any, owner: str, low: int, high: int | None = No
 
 
 def check_choice(name: str, value: Any, owner: str, options: Iterable[str]) -> str:
-    """Return `value` if it is one of `options`.
-
-    Raises:
-        ValueError: If it is not; a near miss is answered with the option that was meant.
-    """
+    """Return `value` if it is one of `options`; else raise a ValueError with a near miss."""
     known = list(options)
     if isinstance(value, str) and value in known:
         return str(value)
@@ -215,11 +191,7 @@ def check_choice(name: str, value: Any, owner: str, options: Iterable[str]) -> s
 
 
 def check_range(name: str, value: Any, owner: str) -> tuple[float, float]:
-    """Return two finite numbers, the smaller first.
-
-    Raises:
-        ValueError: If they are none.
-    """
+    """Return two finite numbers, the smaller first; else raise ValueError."""
     rule = "None or two finite numbers, the smaller first"
     ends = as_floats(name, value, owner, rule)
     if ends.shape != (2,) or not (np.isfinite(ends).all() and ends[0] < ends[1]):
@@ -228,16 +200,7 @@ def check_range(name: str, value: Any, owner: str) -> tuple[float, float]:
 
 
 def check_names(given: Iterable[str], owner: str, options: Iterable[str]) -> None:
-    """Check that every parameter that is given is one that there is.
-
-    Args:
-        given: The parameters' names.
-        owner: Whose parameters they are.
-        options: The names that there are.
-
-    Raises:
-        ValueError: If one is not; a near miss is answered with the name that was meant.
-    """
+    """Raise a ValueError with a near miss unless every name that is given is one of `options`."""
     known = list(options)
     for name in given:
         if name not in known:
@@ -252,3 +215,66 @@ def near_miss(value: object, known: list[str]) -> str:
         return ""
     close = difflib.get_close_matches(value, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def check_unused(owner: str, where: str, parameters: Mapping[str, object]) -> None:
+    """Raise ValueError unless all parameters are None: they would have no effect.
+
+    `where` says when, as in "for the schedule 'rotation'".
+    """
+    for name, value in parameters.items():
+        if value is not None:
+            reject(name, owner, f"None {where}", value)
+
+
+def check_size(
+    owner: str, sizes: Mapping[str, int], usual: Mapping[str, int], limit: int = MAX_NUMBERS
+) -> None:
+    """Raise ValueError if an episode takes more numbers than can be held.
+
+    Args:
+        owner: The task.
+        sizes: The parameters whose product is the number of numbers; ints of any size.
+        usual: Their defaults. The error names the parameter that is furthest above its default.
+        limit: The largest product.
+    """
+    if math.prod(sizes.values()) > limit:
+        name = max(sizes, key=lambda one: Fraction(sizes[one], usual[one]))
+        reject(name, owner, f"such that {' x '.join(sizes)} is at most {limit:,}", sizes[name])
+
+
+def seed_list(seed: Any, count: int, *, gaps: bool = False) -> list[int | None]:
+    """Return one seed for each of `count` streams.
+
+    Args:
+        seed: An int s stands for s, s + 1, ...; a sequence gives each its own; None gives none.
+        count: How many there must be.
+        gaps: Whether a sequence may hold None.
+
+    Raises:
+        ValueError: If a seed is no int of at least 0, or there are not `count` of them.
+    """
+    if seed is None:
+        return [None] * count
+    given: list[int | None]
+    try:
+        if isinstance(seed, (str, bytes, bytearray)):
+            raise TypeError
+        if hasattr(seed, "__len__"):
+            given = [None if gaps and one is None else whole(one) for one in seed]
+        else:
+            given = [whole(seed) + i for i in range(count)]
+    except TypeError:
+        raise ValueError(f"A seed must be an int, or one for each. Got {shown(seed)}.") from None
+    if len(given) != count:
+        raise ValueError(f"There must be {count} seeds. Got {len(given)} instead.")
+    if any(one is not None and one < 0 for one in given):
+        raise ValueError(f"A seed must be at least 0. Got {shown(seed)}.")
+    return given
+
+
+def whole(seed: Any) -> int:
+    """Return a seed as an int; raise TypeError if it is none. A bool is not one, either."""
+    if isinstance(seed, bool):
+        raise TypeError("A bool is no seed.")
+    return operator.index(seed)

@@ -8,15 +8,14 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
 from wgp_gym.problem import BanditProblem
-from wgp_gym.sizes import MAX_NUMBERS
-from wgp_gym.validation import check_float, check_int, reject
+from wgp_gym.types import Floats32 as Floats
+from wgp_gym.types import Mask
+from wgp_gym.validation import MAX_NUMBERS, check_float, check_int, reject
 
 __all__ = ["History", "HistoryObservation", "VectorHistoryObservation"]
 
-Floats = NDArray[np.float32]
 SCALES = 1e-20, 1e30  # with which no reward in an observation leaves single precision
 
 
@@ -52,7 +51,7 @@ class History:
         """The numbers in a row: 1 + k (2 + d)."""
         return 1 + int(self.plays[0].size)
 
-    def push(self, observations: Floats, learners: Any = slice(None)) -> Floats:
+    def push(self, observations: Floats, learners: slice | Mask = slice(None)) -> Floats:
         """Take in one observation of each of b learners, `(b, 3 + d)`; return rows, `(b, size)`.
 
         Args:

@@ -133,11 +133,7 @@ def too_few(path: Path, arms: int, rows: int, first: list[str]) -> ValueError:
 
 
 def read_names(path: Path, header: list[str]) -> list[str]:
-    """Return the arms' names, all different.
-
-    Raises:
-        ValueError: If they are not, one is too long, or the row is one of numbers.
-    """
+    """Return the arms' names, all different; else raise ValueError."""
     if time_of(header[0].strip()) and any(map(is_number, header[1:])):
         raise ValueError(
             f"{label(path)}, row 1 must name the columns. Got {shown(header[0])} and numbers: "
@@ -216,11 +212,7 @@ def is_number(cell: str) -> bool:
 def read_time(
     path: Path, number: int, text: str, last: tuple[str, float] | None
 ) -> tuple[str, float]:
-    """Return a row's time, later than the last one.
-
-    Raises:
-        ValueError: If it is not, it is unreadable, or of another kind.
-    """
+    """Return a row's time, later than the last one; else raise ValueError."""
     time = time_of(text)
     if time is None:
         raise ValueError(

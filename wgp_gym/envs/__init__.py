@@ -2,6 +2,7 @@
 
 from wgp_gym.envs.arms import ArmsTask
 from wgp_gym.envs.linear import LinearTask
+from wgp_gym.envs.markov import MarkovTask
 from wgp_gym.envs.single import BanditEnv
 from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.envs.table import TableTask, stock_task, table_task
@@ -13,6 +14,7 @@ __all__ = [
     "BanditEnv",
     "BanditVectorEnv",
     "LinearTask",
+    "MarkovTask",
     "SyntheticTask",
     "TableTask",
     "Task",

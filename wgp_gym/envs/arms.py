@@ -12,25 +12,37 @@ References:
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from wgp_gym import paths
 from wgp_gym.envs.episode import Episode, make_episode, rescale
-from wgp_gym.envs.noise import SMALLEST, GaussianNoise, make_noise
+from wgp_gym.envs.noise import SMALLEST, GaussianNoise, check_rounding, make_noise
 from wgp_gym.envs.optimum import search_points
-from wgp_gym.envs.precision import check_rounding
-from wgp_gym.envs.task import Task, refuse
+from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Empirical
-from wgp_gym.rkhs import Functions
-from wgp_gym.sizes import check_size
+from wgp_gym.rkhs import Functions, linear_functions
+from wgp_gym.schedules import (
+    Schedule,
+    checked_change_points,
+    knot_per_step,
+    piecewise_constant,
+)
 from wgp_gym.types import Array
-from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject
+from wgp_gym.validation import (
+    as_floats,
+    check_choice,
+    check_float,
+    check_int,
+    check_size,
+    check_unused,
+    reject,
+)
 
 __all__ = ["ArmsTask"]
 
-PATHS = ("jumps", "waves")
+SCHEDULES = ("abrupt", "sinusoidal")
 OWNER = "ArmsTask"
 MAX_ARMS = 1000
 USUAL = {"num_arms": 10, "horizon": 5000, "change_points": 4}
@@ -47,26 +59,27 @@ class ArmsTask(Task):
     Arm i stands at i / (K - 1). The norm of f_t is the Euclidean norm of the K means.
 
     Args:
-        path: "jumps": the means rest until each change point, and are then drawn anew, uniformly
-            in [0, 1]; "waves": mean 1/2 + amplitude sin(2 pi cycles t / T + phase) at step t.
+        schedule: "abrupt": the means rest until each change point, and are then drawn anew,
+            uniformly in [0, 1]; "sinusoidal": mean 1/2 + amplitude sin(2 pi cycles t / T + phase)
+            at step t.
         num_arms: The number of arms K in [2, 1000]. Default: as many as `means` or `phases` has,
             or 10.
         horizon: The number of steps T.
-        change_points: Only with "jumps": the steps, counted from 1, that are the first to meet
+        change_points: Only with "abrupt": the steps, counted from 1, that are the first to meet
             new means. Default: four, T/5 + 1 to 4T/5 + 1, as in [BK19]'s problems with T = 5000.
-        means: Only with "jumps": K means for each segment, in place of drawn ones. Those of
+        means: Only with "abrupt": K means for each segment, in place of drawn ones. Those of
             [GM11]: [[.5, .3, .4], [.5, .3, .9], [.5, .3, .4]] with change points 3000 and 5000
             and T = 10,000.
-        changing_arms: Only with "jumps": how many arms, drawn anew at each change, get a new
+        changing_arms: Only with "abrupt": how many arms, drawn anew at each change, get a new
             mean. Default: all.
         reward: "bernoulli": an arm pays 1 with its mean's probability, else 0; "gaussian".
         noise_std: Only with "gaussian": the standard deviation of the noise, in [0, 1e30]. Default:
             0.1.
-        cycles: Only with "waves": the periods in T steps, in [1e-6, 1e6]. Default: 1.5. [BGZ14]
-            have V_T / 2 for a variation V_T = 3 of two arms, with the phases 0 and pi.
-        amplitude: Only with "waves": the height of a wave over 1/2, 0 or in [1e-6, 0.5].
+        cycles: Only with "sinusoidal": the periods in T steps, in [1e-6, 1e6]. Default: 1.5.
+            [BGZ14] have V_T / 2 for a variation V_T = 3 of two arms, with the phases 0 and pi.
+        amplitude: Only with "sinusoidal": the height of a wave over 1/2, 0 or in [1e-6, 0.5].
             Default: 0.5.
-        phases: Only with "waves": one for each arm, in radians, in [-1e6, 1e6]. Default: drawn
+        phases: Only with "sinusoidal": one for each arm, in radians, in [-1e6, 1e6]. Default: drawn
             anew in each episode, uniformly.
         norm_bound: The largest norm B of the means to give each episode, 0 or at least 1e-100;
             None: as drawn.
@@ -80,36 +93,37 @@ class ArmsTask(Task):
 
     def __init__(
         self,
-        path: str,
+        schedule: Literal["abrupt", "sinusoidal"],
         *,
         num_arms: int | None = None,
         horizon: int = 5000,
-        change_points: list[int] | None = None,
-        means: list[list[float]] | None = None,
+        change_points: ArrayLike | None = None,
+        means: ArrayLike | None = None,
         changing_arms: int | None = None,
-        reward: str = "bernoulli",
+        reward: Literal["gaussian", "bernoulli"] = "bernoulli",
         noise_std: float | None = None,
         cycles: float | None = None,
         amplitude: float | None = None,
-        phases: list[float] | None = None,
+        phases: ArrayLike | None = None,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
     ) -> None:
-        check_choice("path", path, OWNER, PATHS)
+        check_choice("schedule", schedule, OWNER, SCHEDULES)
         horizon = check_int("horizon", horizon, OWNER, 1)
-        jumping = path == "jumps"
+        self._jumping = schedule == "abrupt"
         jumps = {"means": means, "changing_arms": changing_arms}
         waves = {"cycles": cycles, "amplitude": amplitude, "phases": phases}
-        refuse(OWNER, f"for the path {path!r}", waves if jumping else jumps)
+        unused = waves if self._jumping else jumps
+        check_unused(OWNER, f"for the schedule {schedule!r}", unused)
         self._means = None if means is None else checked_means(means)
         self._phases = None if phases is None else checked_phases(phases)
         count = number_of_arms(num_arms, self._means, self._phases)
-        sizes = {"horizon": horizon} if jumping else {"num_arms": count, "horizon": horizon}
+        sizes = {"horizon": horizon} if self._jumping else {"num_arms": count, "horizon": horizon}
         check_size(OWNER, sizes, USUAL)
-        schedule = make_path(path, horizon, change_points)
-        check_size(OWNER, {"num_arms": count, "change_points": schedule.num_knots - 1}, USUAL)
+        moves = make_schedule(schedule, horizon, change_points)
+        check_size(OWNER, {"num_arms": count, "change_points": moves.num_knots - 1}, USUAL)
         if self._means is not None:
-            check_segments(self._means, schedule.num_knots, changing_arms)
+            check_segments(self._means, moves.num_knots, changing_arms)
         self._changing_arms = count
         if changing_arms is not None:
             self._changing_arms = check_int("changing_arms", changing_arms, OWNER, 1, count)
@@ -119,11 +133,10 @@ class ArmsTask(Task):
         self._amplitude = check_float("amplitude", height, OWNER, 0, 0.5)
         if 0 < self._amplitude < SMALLEST_AMPLITUDE:
             reject("amplitude", OWNER, f"0 or at least {SMALLEST_AMPLITUDE:g}", amplitude)
-        self._jumping = jumping
         super().__init__(
             kernel=Empirical(np.eye(count)),
             domain=np.linspace(0.0, 1.0, count)[:, None],
-            path=schedule,
+            schedule=moves,
             noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
@@ -138,18 +151,18 @@ class ArmsTask(Task):
             ValueError: If a budget cannot be met, or a bound carries a mean out of [0, 1].
         """
         means = self._jumps(rng) if self._jumping else self._waves(rng)
-        drawn = Functions(np.arange(means.shape[1]), means, means)
+        drawn = linear_functions(means)
         functions = self._rescaled(drawn, self.norm_bound, self.variation_budget)
         drawn_means = self._jumping and self._means is None  # these may come close by chance
         if isinstance(self.noise, GaussianNoise) and not drawn_means:
             check_rounding(functions.values, OWNER, "Set the means further apart.")
-        return make_episode(self.path, functions, search_points, self.norm_bound)
+        return make_episode(self.schedule, functions, search_points, self.norm_bound)
 
     def _jumps(self, rng: np.random.Generator) -> Array:
         """Return the means of every segment, `(K, n)`."""
         if self._means is not None:
             return self._means
-        segments, n = self.path.num_knots, len(self.domain)
+        segments, n = self.schedule.num_knots, len(self.domain)
         order = rng.random((segments, n)).argsort(axis=1)
         means = rng.random((segments, n))
         for earlier, later, arms in zip(means, means[1:], order[1:], strict=False):
@@ -174,12 +187,12 @@ class ArmsTask(Task):
             ValueError: If that cannot be, or a mean is not in [0, 1] then: the parameter that
                 carries it out is named, the bound where the budget alone does not.
         """
-        functions = rescale(self.path, drawn, bound, budget)
+        functions = rescale(self.schedule, drawn, bound, budget)
         if fits(functions):
             return functions
         rule = "such that every mean is in [0, 1]"
         if budget is not None and (
-            bound is None or not fits(rescale(self.path, drawn, None, budget))
+            bound is None or not fits(rescale(self.schedule, drawn, None, budget))
         ):
             reject("variation_budget", OWNER, rule, budget)
         reject("norm_bound", OWNER, rule, bound)
@@ -191,12 +204,8 @@ def fits(functions: Functions) -> bool:
     return bool(values.min() >= -ROUNDING and values.max() <= 1 + ROUNDING)
 
 
-def checked_means(given: Any) -> Array:
-    """Return means as an array, a row for each segment.
-
-    Raises:
-        ValueError: If they are not equally long lists of numbers in [0, 1].
-    """
+def checked_means(given: ArrayLike) -> Array:
+    """Return means as an array, a row for each segment; else raise ValueError."""
     rule = f"lists of numbers in [0, 1], equally long, with 2 to {MAX_ARMS} in each"
     means = as_floats("means", given, OWNER, rule)
     fit = means.ndim == 2 and means.size and 2 <= means.shape[1] <= MAX_ARMS
@@ -208,11 +217,7 @@ def checked_means(given: Any) -> Array:
 
 
 def check_segments(means: Array, segments: int, changing_arms: int | None) -> None:
-    """Check that given means `(K, n)` are those of all segments, and leave nothing to draw.
-
-    Raises:
-        ValueError: If they are not, or arms that change were asked for besides.
-    """
+    """Check that given means `(K, n)` are those of all segments, and leave nothing to draw."""
     if len(means) != segments:
         rule = f"one list for each of the {segments} segments between change points"
         reject("means", OWNER, rule, means.tolist())
@@ -220,12 +225,8 @@ def check_segments(means: Array, segments: int, changing_arms: int | None) -> No
         reject("changing_arms", OWNER, "None where means are given", changing_arms)
 
 
-def checked_phases(given: Any) -> Array:
-    """Return phases as an array.
-
-    Raises:
-        ValueError: If they are not a list of finite numbers.
-    """
+def checked_phases(given: ArrayLike) -> Array:
+    """Return phases as an array; else raise ValueError."""
     rule = f"a list of finite numbers in [-1e6, 1e6], 2 to {MAX_ARMS} of them"
     phases = as_floats("phases", given, OWNER, rule)
     fit = phases.ndim == 1 and 2 <= len(phases) <= MAX_ARMS
@@ -235,12 +236,7 @@ def checked_phases(given: Any) -> Array:
 
 
 def number_of_arms(given: int | None, means: Array | None, phases: Array | None) -> int:
-    """Return how many arms there are.
-
-    Raises:
-        ValueError: If there are fewer than two or more than 1000, or not as many as there are
-            means or phases.
-    """
+    """Return how many arms there are; else raise ValueError."""
     if given is not None:
         given = check_int("num_arms", given, OWNER, 2, MAX_ARMS)
     shown = {"means": means, "phases": phases}
@@ -252,14 +248,11 @@ def number_of_arms(given: int | None, means: Array | None, phases: Array | None)
     return USUAL["num_arms"] if given is None else given
 
 
-def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths.Path:
-    """Return the path that `ArmsTask` names.
-
-    Raises:
-        ValueError: If change points are given for a path that has none, or do not fit.
-    """
-    if name == "jumps":
+def make_schedule(name: str, horizon: int, change_points: ArrayLike | None) -> Schedule:
+    """Return the schedule that `ArmsTask` names; else raise ValueError."""
+    if name == "abrupt":
         default = [round(horizon * i / SEGMENTS) + 1 for i in range(1, SEGMENTS)]
-        return paths.jumps(horizon, paths.change_steps(change_points, default, horizon, OWNER))
-    paths.no_change_steps(change_points, name, OWNER)
-    return paths.table(horizon)
+        points = checked_change_points(change_points, default, horizon, OWNER)
+        return piecewise_constant(horizon, points)
+    check_unused(OWNER, f"for the schedule {name!r}", {"change_points": change_points})
+    return knot_per_step(horizon)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from wgp_gym.envs.episode import Episode
+from wgp_gym.envs.reward_functions import gather, make_reward_functions
 from wgp_gym.envs.task import Task
-from wgp_gym.envs.truth import gather, make_truth
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Actions, Array, Info
 
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 
@@ -45,11 +44,11 @@ class Dynamics:
         self.task = task
         self.batch = batch
         self.t = 0
-        self.history: list[tuple[NDArray[Any], Array]] | None = [] if record else None
+        self.history: list[tuple[Actions, Array]] | None = [] if record else None
         self.episodes: list[Episode] = []
         self._unmoved = np.zeros(batch, bool)
         # A Python list: picking a scalar from it costs a tenth of picking it from an array.
-        self._position: list[int] = task.path.index.tolist()
+        self._position: list[int] = task.schedule.index.tolist()
 
     @property
     def over(self) -> bool:
@@ -83,23 +82,23 @@ class Dynamics:
         drawn = [self._draw(generator) for generator in generators]
         episodes = [episode for episode, _ in drawn]
         self._noise = np.stack([noise for _, noise in drawn], axis=1)  # (T, B)
-        self._truth = make_truth(self.task, episodes)
+        self._functions = make_reward_functions(self.task, episodes)
         self._optimal_reward = gather(episodes, "optimal_reward")  # (U, B)
         self._optimal_action = gather(episodes, "optimal_action")  # (U, B) or (U, B, d)
         self._variation = gather(episodes, "variation")
         self._sup_variation = gather(episodes, "sup_variation")
         self._changes = np.diff(self._variation, axis=0, prepend=self._variation[:1]) > 0
-        self.episodes = [replace(episode, arms=None) for episode in episodes]  # the truth has them
+        self.episodes = [
+            replace(episode, arms=None) for episode in episodes
+        ]  # the functions have them
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
-        self._places: NDArray[Any] = np.zeros((self.batch, self.task.domain.shape[1]))
+        self._places: Actions = np.zeros((self.batch, self.task.domain.shape[1]))
         if self.history is not None:
             self.history = []
 
     def fork(self) -> Dynamics:
-        """Return the same episodes, functions and noise, at the same step.
-
-        What is played there moves nothing here. Nothing is drawn or copied, and nothing recorded.
+        """Return the same episodes at the same step, without a copy; playing it moves nothing here.
 
         Raises:
             ResetNeeded: If there was no reset yet.
@@ -117,7 +116,7 @@ class Dynamics:
         )
         return self.task.draw(functions), self.task.noise.draw(noise, self.task.horizon)
 
-    def step(self, actions: NDArray[Any]) -> None:
+    def step(self, actions: Actions) -> None:
         """Play one action in every episode: arms `(B,)` or points of the box `(B, d)`.
 
         Raises:
@@ -127,8 +126,8 @@ class Dynamics:
             raise ResetNeeded("The episode is over or was never begun: call reset() first.")
         t = self.t
         u = self._position[t]
-        self._places = self._truth.places(t, actions)
-        self._expected = self._truth.rewards_of(t, u, actions)
+        self._places = self._functions.places(t, actions)
+        self._expected = self._functions.rewards_of(t, actions)
         reward = self.task.noise.rewards(self._expected, self._noise[t])
         self.reward = reward.astype(np.float32).astype(np.float64)
         self._regret = self._optimal_reward[u] - self._expected
@@ -155,12 +154,13 @@ class Dynamics:
 
     def expected_rewards(self) -> Array:
         """Return what the next actions meet, `(B, n)`, on the domain or of the arms shown."""
-        t = self.next_step
-        return self._truth.rewards(t, self._position[t])
+        t = self.next_step  # which asks for a reset
+        return self._functions.rewards(t)
 
-    def arms(self) -> NDArray[Any]:
+    def arms(self) -> Actions:
         """Return the arms that the next actions choose from, `(B, n, d)`, in [0, 1]^d."""
-        return self._truth.arms(self.next_step)
+        t = self.next_step
+        return self._functions.arms(t)
 
     def function_changes(self) -> NDArray[np.bool_]:
         """Return whether the next action meets another function than the last, `(B,)`.
@@ -177,7 +177,7 @@ class Dynamics:
         changed: NDArray[np.bool_] = self._changes[self._position[t]]
         return changed
 
-    def optimal_actions(self) -> NDArray[Any]:
+    def optimal_actions(self) -> Actions:
         """Return where these functions are largest: `(B,)` arms or `(B, d)` points."""
         u = self._position[self.next_step]
         return np.array(self._optimal_action[u])
@@ -203,7 +203,7 @@ class Dynamics:
             observation[:, 3 + d :] = self.arms().reshape(self.batch, n * d)
         return observation
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Info:
         """Return the scorer's view: arrays `(B,)`, a continuous optimum `(B, d)`, and t, an int.
 
         It speaks of the functions just played; after a reset, of the optimum of the first ones.

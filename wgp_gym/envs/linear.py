@@ -8,39 +8,50 @@ References:
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_gym import paths
-from wgp_gym.envs.episode import Episode, rescale
+from wgp_gym.envs.episode import Episode, linear_episode
 from wgp_gym.envs.noise import make_noise
-from wgp_gym.envs.task import Task, refuse
-from wgp_gym.envs.truth import linear_rewards
-from wgp_gym.envs.walks import Jumps, Rotation, Walk, on_sphere
+from wgp_gym.envs.task import Task
+from wgp_gym.envs.theta_process import IndependentVectors, Rotation, ThetaProcess, on_sphere
 from wgp_gym.kernels import CentredLinear
 from wgp_gym.problem import LINKS
-from wgp_gym.rkhs import Functions
-from wgp_gym.sizes import MAX_WORK, check_size
+from wgp_gym.rkhs import linear_functions
+from wgp_gym.schedules import (
+    Schedule,
+    checked_change_points,
+    knot_per_step,
+    piecewise_constant,
+)
 from wgp_gym.types import Array
-from wgp_gym.validation import check_bool, check_choice, check_float, check_int, reject
+from wgp_gym.validation import (
+    MAX_WORK,
+    check_bool,
+    check_choice,
+    check_float,
+    check_int,
+    check_size,
+    check_unused,
+    reject,
+)
 
 __all__ = ["LinearTask"]
 
-PATHS = ("jumps", "rotation")
+SCHEDULES = ("abrupt", "rotation")
 OWNER = "LinearTask"
 KERNEL = CentredLinear()
 MAX_DIM = 1000
 SMALLEST_ANGLE = 1e-6  # but for 0; a step's share of it still stands out from rounding
-# What the arms that stay, their rewards and the functions grow with, by the path.
+# What the arms that stay, their rewards and the functions grow with, by the schedule.
 REWARDED: dict[str, list[tuple[str, ...]]] = {
-    "jumps": [("num_arms", "dim"), ("horizon",)],
+    "abrupt": [("num_arms", "dim"), ("horizon",)],
     "rotation": [("num_arms", "dim"), ("num_arms", "horizon"), ("dim", "horizon")],
 }
 USUAL = {"dim": 2, "num_arms": 50, "horizon": 6000, "change_points": 3}
 USUAL_NOISE, USUAL_ANGLE = 1.0, math.pi / 2
-LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
 
 
 class LinearTask(Task):
@@ -56,14 +67,15 @@ class LinearTask(Task):
     `contextual`.
 
     Args:
-        path: "jumps": theta rests until each change point, then is the next; "rotation": theta
-            turns at an even pace before each of the steps 2 .. T/2 + 1, then rests.
+        schedule: "abrupt": theta rests until each change point, then is the next;
+            "rotation": theta turns at an even pace before each of the steps 2 .. T/2 + 1, then
+            rests.
         dim: The dimension d, in [2, 1000].
         num_arms: The number of arms n >= 2.
         horizon: The number of steps T.
-        change_points: Only with "jumps": the steps, counted from 1, that are the first to meet
+        change_points: Only with "abrupt": the steps, counted from 1, that are the first to meet
             a new theta. Default T/6 + 1, T/3 + 1 and T/2 + 1.
-        theta: With "jumps": the vectors of all segments, each of norm at most 1. With
+        theta: With "abrupt": the vectors of all segments, each of norm at most 1. With
             "rotation": the one to start from, and for d > 2 optionally one more to turn
             towards; for d = 2 it turns counter-clockwise. Default: drawn anew in each episode,
             uniformly on the sphere, as is the plane of the rotation. A norm is 0 or at least
@@ -91,14 +103,14 @@ class LinearTask(Task):
 
     def __init__(
         self,
-        path: str,
+        schedule: Literal["abrupt", "rotation"],
         *,
         dim: int = 2,
         num_arms: int = 50,
         horizon: int = 6000,
-        change_points: list[int] | None = None,
-        theta: list[list[float]] | None = None,
-        link: str = "identity",
+        change_points: ArrayLike | None = None,
+        theta: ArrayLike | None = None,
+        link: Literal["identity", "logistic"] = "identity",
         noise_std: float | None = None,
         contextual: bool = False,
         arms_seed: int = 0,
@@ -106,17 +118,17 @@ class LinearTask(Task):
         norm_bound: float | None = None,
         variation_budget: float | None = None,
     ) -> None:
-        check_choice("path", path, OWNER, PATHS)
+        check_choice("schedule", schedule, OWNER, SCHEDULES)
         check_choice("link", link, OWNER, LINKS)
-        if path == "jumps":
-            refuse(OWNER, "for the path 'jumps'", {"angle": angle})
+        if schedule == "abrupt":
+            check_unused(OWNER, f"for the schedule {schedule!r}", {"angle": angle})
         dim = check_int("dim", dim, OWNER, 2, MAX_DIM)
         num_arms = check_int("num_arms", num_arms, OWNER, 2)
         horizon = check_int("horizon", horizon, OWNER, 1)
         check_bool("contextual", contextual, OWNER)
-        check_sizes(path, {"num_arms": num_arms, "dim": dim, "horizon": horizon}, contextual)
-        schedule = make_path(path, horizon, change_points)
-        changes = {"change_points": schedule.num_knots - 1}
+        check_sizes(schedule, {"num_arms": num_arms, "dim": dim, "horizon": horizon}, contextual)
+        moves = make_schedule(schedule, horizon, change_points)
+        changes = {"change_points": moves.num_knots - 1}
         check_size(OWNER, {"num_arms": num_arms} | changes, USUAL)
         check_size(OWNER, {"dim": dim} | changes, USUAL)
         check_size(OWNER, {"num_arms": num_arms, "dim": dim} | changes, USUAL, MAX_WORK)
@@ -125,7 +137,7 @@ class LinearTask(Task):
         super().__init__(
             kernel=KERNEL,
             domain=in_box(on_sphere(rng, (num_arms, dim))),
-            path=paths.stepwise(schedule) if contextual else schedule,
+            schedule=moves,
             noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
@@ -136,16 +148,16 @@ class LinearTask(Task):
         turn = USUAL_ANGLE if angle is None else check_float("angle", angle, OWNER, 0, 2 * math.pi)
         if 0 < turn < SMALLEST_ANGLE:
             reject("angle", OWNER, f"0 or at least {SMALLEST_ANGLE:g}", angle)
-        self._walk: Walk = (
-            Jumps(schedule.num_knots, dim, theta)
-            if path == "jumps"
-            else Rotation(schedule.num_knots, dim, theta, turn)
+        self._theta_process: ThetaProcess = (
+            IndependentVectors(moves.num_knots, dim, theta)
+            if schedule == "abrupt"
+            else Rotation(moves.num_knots, dim, theta, turn)
         )
 
     @property
     def kept_numbers(self) -> int:
         """How many numbers an environment keeps of an episode, about."""
-        rewarded = 0 if self.contextual else len(self.path.left) * len(self.domain)
+        rewarded = 0 if self.contextual else len(self.schedule.left) * len(self.domain)
         return super().kept_numbers + rewarded
 
     def draw(self, rng: np.random.Generator) -> Episode:
@@ -154,36 +166,13 @@ class LinearTask(Task):
         if self.contextual:  # a stream of their own
             shape = (self.horizon, *self.domain.shape)
             arms = in_box(on_sphere(rng.spawn(1)[0], shape)).astype(np.float32)
-        vectors = self._walk.draw(rng)
-        # theta^T x is the sum of its coordinates times k(., e_i): their centres are e_1 .. e_d.
-        functions = Functions(np.arange(vectors.shape[1]), vectors, vectors)
-        functions = rescale(self.path, functions, self.norm_bound, self.variation_budget)
-        return self._episode(functions, arms)
-
-    def _episode(self, functions: Functions, arms: NDArray[np.float32] | None) -> Episode:
-        path, theta = self.path, functions.coefficients[self.path.left]
-        shown: NDArray[Any] = self.domain if arms is None else arms
-        rewards = linear_rewards(theta, KERNEL.features(shown), self.link)  # (U, n)
-        best = rewards.argmax(axis=1)
-        increments = path.increments(functions.differences())
-        variation = np.cumsum(increments)
-        if arms is None:
-            moved = np.abs(np.diff(rewards, axis=0, prepend=rewards[:1])).max(axis=1)
-        else:
-            moved = increments * (1.0 if self.link == "identity" else LOGISTIC_SLOPE)
-        bound = self.norm_bound
-        return Episode(
-            values=rewards if arms is None else functions.values,
-            coefficients=functions.coefficients,
-            centres=functions.centres,
-            optimal_reward=rewards[np.arange(len(best)), best],
-            optimal_action=best,
-            variation=variation,
-            sup_variation=np.cumsum(moved),
-            norm_bound=float(path.norms(functions).max()) if bound is None else bound,
-            variation_budget=float(variation[-1]),
-            arms=arms,
-        )
+        vectors = self._theta_process.draw(rng)
+        functions = linear_functions(vectors)
+        if arms is not None:
+            return self.episode(functions, arms)
+        phi = KERNEL.features(self.domain)
+        functions = self.rescaled(functions)
+        return linear_episode(self.schedule, functions, phi, self.norm_bound, self.link)
 
 
 def in_box(points: Array) -> Array:
@@ -192,29 +181,22 @@ def in_box(points: Array) -> Array:
     return place
 
 
-def check_sizes(path: str, sizes: dict[str, int], contextual: bool) -> None:
-    """Check that an episode's arms, and the rewards of arms that stay, can be held.
-
-    Raises:
-        ValueError: If they are too many.
-    """
+def check_sizes(schedule: str, sizes: dict[str, int], contextual: bool) -> None:
+    """Check that an episode's arms, and the rewards of arms that stay, can be held."""
     if contextual:
         check_size(OWNER, sizes, USUAL)
         return
-    for names in REWARDED[path]:
+    for names in REWARDED[schedule]:
         check_size(OWNER, {name: sizes[name] for name in names}, USUAL)
-    if path == "rotation":
+    if schedule == "rotation":
         check_size(OWNER, sizes, USUAL, MAX_WORK)
 
 
-def make_path(name: str, horizon: int, change_points: list[int] | None) -> paths.Path:
-    """Return the path that `LinearTask` names.
-
-    Raises:
-        ValueError: If change points are given for a path that has none, or do not fit.
-    """
-    if name == "jumps":
+def make_schedule(name: str, horizon: int, change_points: ArrayLike | None) -> Schedule:
+    """Return the schedule that `LinearTask` names; else raise ValueError."""
+    if name == "abrupt":
         default = [round(horizon / 6) + 1, round(horizon / 3) + 1, round(horizon / 2) + 1]
-        return paths.jumps(horizon, paths.change_steps(change_points, default, horizon, OWNER))
-    paths.no_change_steps(change_points, name, OWNER)
-    return paths.table(horizon, min(max(horizon // 2, 1), horizon - 1))
+        points = checked_change_points(change_points, default, horizon, OWNER)
+        return piecewise_constant(horizon, points)
+    check_unused(OWNER, f"for the schedule {name!r}", {"change_points": change_points})
+    return knot_per_step(horizon, min(max(horizon // 2, 1), horizon - 1))

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
-from typing import Any
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 
-from wgp_gym.rkhs import DomainKernel, Functions
-from wgp_gym.types import Array
+from wgp_gym.kernels import Kernel
+from wgp_gym.rkhs import Functions
+from wgp_gym.types import Actions, Array
+from wgp_gym.validation import check_bool, check_int, reject
 
-__all__ = ["BoxSearch", "Search", "search_points"]
+__all__ = ["BoxSearch", "Search", "grid", "number_of_points", "search_points"]
 
-Search = Callable[[Functions], tuple[Array, NDArray[Any]]]
+Search = Callable[[Functions], tuple[Array, Actions]]
 """From K functions: their maxima, `(K,)`, and where these are, `(K,)` arms or `(K, d)` points."""
 
+MAX_POINTS = 100_000  # at each of 500 steps they take 400 MB
+MAX_BOX_DIM = 6  # where the search of a box takes 3^6 directions at each step
+USUAL = {"dim": 1, "points_per_dim": 100}
 BLOCK_NUMBERS = 2**24  # of the climbs that are made at a time, 128 MB
 SMALLEST_STEP = 1e-8  # where f is smooth, a value is then right to about its square
 
@@ -26,6 +32,34 @@ def search_points(functions: Functions) -> tuple[Array, NDArray[np.intp]]:
     """Find the maxima over a finite domain. See `Search`."""
     best = functions.values.argmax(axis=1)
     return functions.values[np.arange(len(best)), best], best
+
+
+def grid(points_per_dim: int, dim: int) -> Array:
+    """Return evenly spaced points of [0, 1]^d, ends included, `(points_per_dim^d, d)`."""
+    axes = np.meshgrid(*[np.linspace(0.0, 1.0, points_per_dim)] * dim, indexing="ij")
+    return np.stack([axis.ravel() for axis in axes], axis=1)
+
+
+def number_of_points(owner: str, dim: int, points_per_dim: int, continuous: bool) -> int:
+    """Return how many points the grid of a task has.
+
+    Raises:
+        ValueError: If a parameter is out of its range, there are more than 100,000 points (the
+            parameter that is further above its default is named), or a box has more than 6
+            dimensions.
+    """
+    sizes = {
+        "points_per_dim": check_int("points_per_dim", points_per_dim, owner, 2),
+        "dim": check_int("dim", dim, owner, 1),
+    }
+    largest = math.floor(math.log2(MAX_POINTS))  # the power itself might never end
+    if sizes["dim"] > largest or sizes["points_per_dim"] ** sizes["dim"] > MAX_POINTS:
+        name = max(sizes, key=lambda one: Fraction(sizes[one], USUAL[one]))
+        rule = f"small enough for points_per_dim^dim to be at most {MAX_POINTS:,}"
+        reject(name, owner, rule, sizes[name])
+    if check_bool("continuous", continuous, owner):
+        check_int("dim", dim, owner, 1, MAX_BOX_DIM)
+    return int(sizes["points_per_dim"] ** sizes["dim"])
 
 
 class BoxSearch:
@@ -37,15 +71,21 @@ class BoxSearch:
     kinks: in two dimensions a climb may stop on a ridge (in 1 of 40 draws, 0.003 too low).
 
     Args:
-        domain_kernel: The kernel on the grid.
-        points_per_dim: The grid's points along each of the d dimensions.
+        kernel: The kernel.
+        domain: A `grid` of the box, `(m^d, d)`, m >= 2.
+
+    Raises:
+        ValueError: If the points are none.
     """
 
-    def __init__(self, domain_kernel: DomainKernel, points_per_dim: int) -> None:
-        self.kernel = domain_kernel.kernel
-        self.grid = domain_kernel.domain
-        self.shape = (points_per_dim,) * self.grid.shape[1]
-        self.spacing = 1.0 / max(points_per_dim - 1, 1)
+    def __init__(self, kernel: Kernel, domain: Array) -> None:
+        self.kernel, self.grid = kernel, domain
+        count, dim = domain.shape
+        points_per_dim = round(count ** (1 / dim))
+        if points_per_dim < 2 or not np.array_equal(domain, grid(points_per_dim, dim)):
+            reject("domain", "a box", "evenly spaced points, as `grid` returns them", domain)
+        self.shape = (points_per_dim,) * dim
+        self.spacing = 1.0 / (points_per_dim - 1)
         self.gap = self._distance(np.full((1, self.grid.shape[1]), self.spacing / 2))
 
     def _distance(self, x: Array) -> float:

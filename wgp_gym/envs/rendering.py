@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from wgp_gym.envs.dynamics import Dynamics
 
-__all__ = ["RENDER_MODES", "View", "checked_mode", "render", "view"]
+__all__ = ["RENDER_MODES", "Picture", "View", "checked_mode", "render", "view"]
 
+Picture = NDArray[np.uint8] | str
 RENDER_MODES = ("rgb_array", "ansi")
 TEXT_WIDTH, TEXT_HEIGHT = 80, 12
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind-safe set
@@ -63,11 +64,7 @@ class View:
 
 
 def checked_mode(mode: str | None, owner: str) -> str | None:
-    """Return a render mode; None stays None.
-
-    Raises:
-        ValueError: If there is no such mode.
-    """
+    """Return a render mode; None stays None; else raise ValueError."""
     return None if mode is None else check_choice("render_mode", mode, owner, RENDER_MODES)
 
 
@@ -92,7 +89,7 @@ def view(dynamics: Dynamics, i: int) -> View:
     )
 
 
-def render(seen: View, mode: str) -> Any:
+def render(seen: View, mode: str) -> Picture:
     """Return a picture `(height, width, 3)` of uint8 for "rgb_array", a text for "ansi"."""
     return picture(seen) if mode == "rgb_array" else text(seen)
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from wgp_gym.envs import rendering
-from wgp_gym.envs.calls import PlainSpec, check_options
-from wgp_gym.envs.catalogue import make_task
 from wgp_gym.envs.dynamics import Dynamics
-from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
-from wgp_gym.envs.task import Task
+from wgp_gym.envs.interface import (
+    TaskPlayer,
+    action_space,
+    check_options,
+    checked_actions,
+    observation_space,
+)
+from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
+from wgp_gym.envs.task import Task, make_task
 from wgp_gym.problem import BanditProblem
-from wgp_gym.seeding import seed_list
-from wgp_gym.types import Array
+from wgp_gym.types import Action, Array, Floats32, Info, Json
+from wgp_gym.validation import seed_list
 
 __all__ = ["BanditEnv"]
 
 
-class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
+class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     """A bandit whose reward function lies in an RKHS and drifts within a variation budget.
 
     ## Description
@@ -77,22 +79,22 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
     v0: first version.
 
     Args:
-        task: A name in `wgp_gym.envs.catalogue.TASKS`, or a `Task`.
+        task: A `Task`, or the "module:name" of its class or of a function that returns it.
         render_mode: None, "rgb_array" or "ansi".
-        **parameters: The parameters of the task that is named.
+        **parameters: The arguments of what is named.
 
     Raises:
         ValueError: If a parameter is out of its range.
     """
 
-    metadata = {"render_modes": list(rendering.RENDER_MODES), "render_fps": 4}  # noqa: RUF012
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012
 
     def __init__(
-        self, task: str | Task, *, render_mode: str | None = None, **parameters: Any
+        self, task: str | Task, *, render_mode: str | None = None, **parameters: Json
     ) -> None:
         self.task = make_task(task, **parameters)
-        self.render_mode = rendering.checked_mode(render_mode, "BanditEnv")
-        self.observation_space: spaces.Space[NDArray[np.float32]] = observation_space(self.task)
+        self.render_mode = checked_mode(render_mode, "BanditEnv")
+        self.observation_space: spaces.Space[Floats32] = observation_space(self.task)
         self.action_space = action_space(self.task)
         self.dynamics = Dynamics(self.task, 1, record=render_mode is not None)
 
@@ -102,8 +104,8 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         return self.dynamics.single_problem
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        self, *, seed: int | None = None, options: Info | None = None
+    ) -> tuple[Floats32, Info]:
         """Draw the next episode.
 
         Args:
@@ -121,7 +123,7 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         self.dynamics.reset([self.np_random])
         return self.dynamics.observation()[0], self._info()
 
-    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> tuple[Floats32, float, bool, bool, Info]:
         """Play an action.
 
         Args:
@@ -140,7 +142,7 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         reward = float(dynamics.reward[0])
         return dynamics.observation()[0], reward, False, dynamics.over, self._info()
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         info = self.dynamics.info()
         best = info.pop("optimal_action")
         single = {"t": info.pop("t")} | {key: value.item() for key, value in info.items()}
@@ -158,7 +160,7 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         rewards: Array = self.dynamics.expected_rewards()[0]
         return rewards
 
-    def optimal_action(self) -> Any:
+    def optimal_action(self) -> Action:
         """Return where this function is largest: an arm's index, or a point `(d,)`."""
         best = self.dynamics.optimal_actions()[0]
         return best if self.task.continuous else int(best)
@@ -173,18 +175,8 @@ class BanditEnv(PlainSpec, gymnasium.Env[NDArray[np.float32], Any]):
         """
         return bool(self.dynamics.function_changes()[0])
 
-    def fork(self) -> Dynamics:
-        """Return this episode from here on, the same functions and noise, as a batch of one.
-
-        Playing it moves nothing here. For reference agents that read the truth.
-
-        Raises:
-            ResetNeeded: If there was no reset yet.
-        """
-        return self.dynamics.fork()
-
-    def render(self) -> Any:
+    def render(self) -> Any:  # a picture or a text, as the mode says
         """Return the picture, `(height, width, 3)` of uint8, or the text of this moment."""
         if self.render_mode is None:
             return None
-        return rendering.render(rendering.view(self.dynamics, 0), self.render_mode)
+        return render(view(self.dynamics, 0), self.render_mode)

@@ -6,21 +6,19 @@ The kernel of a table without coordinates is the empirical covariance of its col
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
-from wgp_gym import paths
 from wgp_gym.arrays import frozen
 from wgp_gym.datasets import read_table
 from wgp_gym.datasets.table import constant
-from wgp_gym.envs.episode import Episode, make_episode, rescale
-from wgp_gym.envs.noise import LARGEST, SMALLEST, make_noise
-from wgp_gym.envs.optimum import search_points
-from wgp_gym.envs.precision import check_rounding
+from wgp_gym.envs.episode import Episode
+from wgp_gym.envs.noise import LARGEST, SMALLEST, check_rounding, make_noise
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Empirical, make_kernel
 from wgp_gym.rkhs import interpolants
+from wgp_gym.schedules import knot_per_step
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, check_float, check_int, reject, shown
 
@@ -89,16 +87,15 @@ class TableTask(Task):
         super().__init__(
             kernel=kernel,
             domain=np.linspace(0.0, 1.0, arms)[:, None],
-            path=paths.table(steps),
+            schedule=knot_per_step(steps),
             noise=make_noise("gaussian", noise_std, "TableTask"),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             arm_names=arm_names,
         )
         functions = interpolants(rewards[:steps], kernel.matrix)
-        functions = rescale(self.path, functions, self.norm_bound, self.variation_budget)
-        check_rounding(functions.values, "TableTask", REMEDY)
-        self._episode = make_episode(self.path, functions, search_points, self.norm_bound)
+        self._episode = self.episode(functions)
+        check_rounding(self._episode.values, "TableTask", REMEDY)
 
     @property
     def kept_numbers(self) -> int:
@@ -111,12 +108,8 @@ class TableTask(Task):
         return self._episode
 
 
-def checked_rewards(given: Any) -> Array:
-    """Return rewards as an array `(T, n)` that cannot be written to.
-
-    Raises:
-        ValueError: If they are not of this kind, or not within what can be squared and shown.
-    """
+def checked_rewards(given: object) -> Array:
+    """Return rewards as an array `(T, n)` that cannot be written to; else raise ValueError."""
     rule = f"an array (T, n) of numbers of at most {LARGEST:g}"
     rewards = as_floats("rewards", given, "TableTask", rule)
     if rewards.ndim != 2 or not rewards.size or not (np.abs(rewards) <= LARGEST).all():
@@ -127,11 +120,7 @@ def checked_rewards(given: Any) -> Array:
 
 
 def with_nugget(matrix: Array, nugget: float | None) -> Array:
-    """Return (K + nu I) / (1 + nu).
-
-    Raises:
-        ValueError: If nu is out of its range, or too small for a matrix that is singular.
-    """
+    """Return (K + nu I) / (1 + nu); else raise ValueError."""
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if nugget is None:
         nugget = 0.0 if smallest > SAFE_EIGENVALUE else DEFAULT_NUGGET
@@ -167,7 +156,7 @@ def stock_task(
     *,
     prices: str = "dow29",
     header: bool = True,
-    reward: str = "standardised_price",
+    reward: Literal["standardised_price", "price", "return"] = "standardised_price",
     kernel_days: int | None = None,
     **parameters: Unpack[TableParameters],
 ) -> TableTask:
@@ -220,8 +209,8 @@ def table_task(
     *,
     table: str = "parking",
     header: bool = True,
-    reward: str = "value",
-    kernel: str = "empirical",
+    reward: Literal["value", "complement"] = "value",
+    kernel: Literal["empirical", "se", "matern", "linear"] = "empirical",
     lengthscale: float = 0.2,
     nu: float = 2.5,
     **parameters: Unpack[TableParameters],

@@ -1,43 +1,52 @@
-"""What every task has: a domain, a kernel, a path, noise, and a way to draw an episode."""
+"""A task: a family of episodes, and all that an environment must know to play them."""
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
-from wgp_gym.envs.episode import Episode
-from wgp_gym.envs.noise import LARGEST, SMALLEST, Noise
-from wgp_gym.kernels import Kernel
-from wgp_gym.paths import Path
+from wgp_gym.envs.episode import Episode, linear_episode, make_episode, rescale
+from wgp_gym.envs.noise import LARGEST, SMALLEST, GaussianNoise, Noise
+from wgp_gym.envs.optimum import BoxSearch, Search, search_points
+from wgp_gym.kernels import FeatureKernel, Kernel
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
-from wgp_gym.validation import check_bool, check_float, reject
+from wgp_gym.rkhs import Functions
+from wgp_gym.schedules import Schedule, position_per_step
+from wgp_gym.types import Array, Floats32, Json
+from wgp_gym.validation import check_bool, check_float, reject, shown
 
-__all__ = ["Task", "refuse"]
+__all__ = ["Task", "load_task", "make_task"]
 
 
 class Task(ReadOnlyArrays, ABC):
     """A family of episodes; an environment plays one after the other.
 
+    A task of one's own is a subclass whose `draw` draws the functions at the schedule's knots
+    and returns `self.episode(functions)`.
+
     Args:
         kernel: The kernel k.
-        domain: The decision set's points, `(n, d)`.
-        path: How f_t moves with t.
-        noise: How a reward is made of its expectation and of chance.
+        domain: The decision set's points, `(n, d)`; with `continuous` a grid as `optimum.grid`
+            returns it.
+        schedule: How f_t moves with t.
+        noise: How a reward is made of its expectation; default: Gaussian, R = 0.1.
         norm_bound: B as asked for, or None.
         variation_budget: B_T as asked for, or None.
         continuous: Whether any point of the box may be played.
         arm_names: A name for each point of the domain, for pictures; None where they have none.
         reward_range: Bounds of every expected reward that a learner may know, or None.
-        contextual: Whether the arms are drawn anew at each step; the domain then is a stand-in,
-            every step of the path has a position of its own, and the kernel has features.
+        contextual: Whether the arms are drawn anew at each step. The domain then only gives
+            their shape, and the kernel has features.
         link: What the expected reward is of the function in the RKHS. See `BanditProblem`.
 
     Raises:
-        ValueError: If a number is out of its range.
+        ValueError: If a number is out of its range, the domain of a box is no grid, or the
+            kernel of contextual arms has no features.
     """
 
     def __init__(
@@ -45,48 +54,71 @@ class Task(ReadOnlyArrays, ABC):
         *,
         kernel: Kernel,
         domain: Array,
-        path: Path,
-        noise: Noise,
-        norm_bound: float | None,
-        variation_budget: float | None,
+        schedule: Schedule,
+        noise: Noise | None = None,
+        norm_bound: float | None = None,
+        variation_budget: float | None = None,
         continuous: bool = False,
-        arm_names: list[str] | None = None,
+        arm_names: Sequence[str] | None = None,
         reward_range: tuple[float, float] | None = None,
         contextual: bool = False,
-        link: str = "identity",
+        link: Literal["identity", "logistic"] = "identity",
     ) -> None:
         owner = type(self).__name__
         self.kernel = kernel
         self.domain = frozen(domain)  # learners are handed this very array
-        self.path = path
-        self.noise = noise
+        self.schedule = position_per_step(schedule) if contextual else schedule
+        self.noise = GaussianNoise(0.1) if noise is None else noise
         self.norm_bound = optional_bound("norm_bound", norm_bound, owner)
         self.variation_budget = optional_bound("variation_budget", variation_budget, owner)
-        if self.variation_budget and len(path.left) == 1:
+        if self.variation_budget and len(schedule.left) == 1:
             rule = "None or 0 for a task that never changes"
             reject("variation_budget", owner, rule, self.variation_budget)
         self.continuous = check_bool("continuous", continuous, owner)
         self.arm_names = None if arm_names is None else list(arm_names)
         self.reward_range = reward_range
         self.contextual = check_bool("contextual", contextual, owner)
+        if self.contextual and not isinstance(kernel, FeatureKernel):
+            rule = f"False for the kernel {type(kernel).__name__}, which has no finite features"
+            reject("contextual", owner, rule, contextual)
         self.link = link
+        self._search: Search = BoxSearch(kernel, self.domain) if continuous else search_points
 
     @property
     def horizon(self) -> int:
         """The number of steps T."""
-        return len(self.path.index)
+        return len(self.schedule.index)
 
     @property
     def kept_numbers(self) -> int:
         """How many numbers an environment keeps of an episode, about."""
         n, d = self.domain.shape
-        positions, steps = len(self.path.left), self.horizon
+        positions, steps = len(self.schedule.left), self.horizon
         drawn = steps * n * d if self.contextual else 0
-        return int(steps + 4 * positions + 2 * self.path.num_knots * n + drawn)
+        return int(steps + 4 * positions + 2 * self.schedule.num_knots * n + drawn)
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw one episode from the generator of its functions."""
+
+    def rescaled(self, functions: Functions) -> Functions:
+        """Return the functions with the norm bound and the variation that were asked for."""
+        return rescale(self.schedule, functions, self.norm_bound, self.variation_budget)
+
+    def episode(self, functions: Functions, arms: Floats32 | None = None) -> Episode:
+        """Return the episode with these functions at the knots, rescaled as was asked for.
+
+        Args:
+            functions: The K knots, on the domain; where arms are drawn anew `linear_functions`
+                of their vectors.
+            arms: Where arms are drawn anew, those of every step, `(T, n, d)`, in [0, 1].
+        """
+        functions = self.rescaled(functions)
+        if arms is None:
+            return make_episode(self.schedule, functions, self._search, self.norm_bound)
+        assert isinstance(self.kernel, FeatureKernel)
+        phi = self.kernel.features(arms.astype(float))
+        return linear_episode(self.schedule, functions, phi, self.norm_bound, self.link, arms)
 
     def problem(self) -> BanditProblem:
         """Return what a learner may know before an episode is drawn."""
@@ -118,17 +150,41 @@ def optional_bound(name: str, value: float | None, owner: str) -> float | None:
     return bound
 
 
-def refuse(owner: str, where: str, parameters: dict[str, Any]) -> None:
-    """Check that parameters that would do nothing were not given.
-
-    Args:
-        owner: The task.
-        where: What makes them do nothing, as in "for the path 'jumps'".
-        parameters: The parameters; None where one was not given.
+def load_task(name: str) -> Callable[..., Task]:
+    """Return the class or function that "module:name" names.
 
     Raises:
-        ValueError: If one was.
+        ValueError: If there is no such module, or nothing callable of that name in it.
     """
-    for name, value in parameters.items():
-        if value is not None:
-            reject(name, owner, f"None {where}", value)
+    rule = 'a Task, or the "module:name" of a class or function that makes one'
+    module, _, attribute = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if not module or not attribute:
+        reject("task", "the environment", rule, name)
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, but not one that it imports
+        reject("task", "the environment", rule, name)
+    made: Callable[..., Task] | None = getattr(found, attribute, None)
+    if not callable(made):
+        reject("task", "the environment", rule, name)
+    return made
+
+
+def make_task(task: str | Task, **parameters: Json) -> Task:
+    """Return the task that is named, made with its parameters; a `Task` is returned as it is.
+
+    Raises:
+        ValueError: If there is no such task, a parameter is out of its range, or a made task is
+            given parameters.
+    """
+    if isinstance(task, Task):
+        if parameters:
+            given = shown(parameters)
+            raise ValueError(f"A task that is made already takes no parameters: {given}.")
+        return task
+    made = load_task(task)(**parameters)
+    if not isinstance(made, Task):
+        reject("task", "the environment", "the name of what makes a Task", made)
+    return made

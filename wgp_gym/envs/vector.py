@@ -10,30 +10,29 @@ import numpy as np
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
-from wgp_gym.envs import rendering
-from wgp_gym.envs.calls import PlainSpec, check_options
-from wgp_gym.envs.catalogue import make_task
 from wgp_gym.envs.dynamics import Dynamics
-from wgp_gym.envs.spaces import action_space, checked_actions, observation_space
-from wgp_gym.envs.task import Task
+from wgp_gym.envs.interface import (
+    TaskPlayer,
+    action_space,
+    check_options,
+    checked_actions,
+    observation_space,
+)
+from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
+from wgp_gym.envs.task import Task, make_task
 from wgp_gym.problem import BanditProblem
-from wgp_gym.seeding import seed_list
-from wgp_gym.sizes import MAX_BATCH_NUMBERS
-from wgp_gym.types import Array
-from wgp_gym.validation import check_int, reject
+from wgp_gym.types import Action, Actions, Array, Floats32, Info, Json, Mask
+from wgp_gym.validation import MAX_BATCH_NUMBERS, check_int, reject, seed_list
 
 __all__ = ["BanditVectorEnv"]
 
 OWNER = "BanditVectorEnv"
 MAX_ENVS = 100_000
-Batch = tuple[NDArray[np.float32], dict[str, Any]]
+Batch = tuple[Floats32, Info]
 
 
-class BanditVectorEnv(
-    PlainSpec, gymnasium.vector.VectorEnv[NDArray[np.float32], Any, NDArray[Any]]
-):
+class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, Actions]):
     """B environments `BanditEnv` in lockstep: spaces, rewards and infos are described there.
 
     Sub-environment i, reset with seed s, is the single environment reset with seed s + i,
@@ -43,19 +42,19 @@ class BanditVectorEnv(
 
     Args:
         num_envs: The number B of sub-environments, at most 100,000.
-        task: A name in `wgp_gym.envs.catalogue.TASKS`, or a `Task`.
+        task: A `Task`, or the "module:name" of its class or of a function that returns it.
         render_mode: None, "rgb_array" or "ansi".
         autoreset_mode: A `gymnasium.vector.AutoresetMode` or its value. "NextStep"; "SameStep":
             step T returns the first observations of the next episodes, and the last ones stand
             in `info` as "final_obs" and "final_info"; "Disabled": `reset` must be called.
-        **parameters: The parameters of the task that is named.
+        **parameters: The arguments of what is named.
 
     Raises:
         ValueError: If a parameter is out of its range, or B episodes are too large to hold.
     """
 
     metadata = {  # noqa: RUF012
-        "render_modes": list(rendering.RENDER_MODES),
+        "render_modes": list(RENDER_MODES),
         "render_fps": 4,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
@@ -67,14 +66,14 @@ class BanditVectorEnv(
         task: str | Task,
         render_mode: str | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        **parameters: Any,
+        **parameters: Json,
     ) -> None:
         self.num_envs = num_envs = check_int("num_envs", num_envs, OWNER, 1, MAX_ENVS)
         self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = self.metadata | {"autoreset_mode": self._autoreset}
         self.task = make_task(task, **parameters)
         check_batch(num_envs, self.task)
-        self.render_mode = rendering.checked_mode(render_mode, OWNER)
+        self.render_mode = checked_mode(render_mode, OWNER)
         self.single_observation_space = observation_space(self.task)
         self.single_action_space = action_space(self.task)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -91,7 +90,7 @@ class BanditVectorEnv(
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        options: Info | None = None,
     ) -> Batch:
         """Draw the next B episodes.
 
@@ -104,8 +103,8 @@ class BanditVectorEnv(
             The first observations, `(B, 3 + d)` or `(B, 3 + d + n d)`, and the infos.
 
         Raises:
-            ValueError: If there is not one seed, an int of at least 0, for each sub-environment,
-                or a mask leaves one out, or there is another option.
+            ValueError: If there is not one seed, an int of at least 0, for each, a mask leaves
+                one out, or there is another option.
         """
         given = check_options(options, f"{OWNER}.reset", ("reset_mask",))
         if "reset_mask" in given:
@@ -126,9 +125,7 @@ class BanditVectorEnv(
         self.dynamics.reset(self._generators)
         return self.dynamics.observation(), self._info()
 
-    def step(
-        self, actions: Any
-    ) -> tuple[NDArray[np.float32], Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    def step(self, actions: Action) -> tuple[Floats32, Array, Mask, Mask, Info]:
         """Play one action in every sub-environment.
 
         Args:
@@ -156,7 +153,7 @@ class BanditVectorEnv(
             info |= final
         return observation, reward, flags, over, info
 
-    def _final(self, observations: NDArray[np.float32], info: dict[str, Any]) -> dict[str, Any]:
+    def _final(self, observations: Floats32, info: Info) -> Info:
         """Return the last observations and infos of episodes as Gymnasium's wrappers expect."""
         rows = np.full(self.num_envs, None, dtype=object)
         for i, row in enumerate(observations):
@@ -169,7 +166,7 @@ class BanditVectorEnv(
             "_final_info": everyone.copy(),
         }
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""
         info = self.dynamics.info()
         info["t"] = np.full(self.num_envs, info["t"])
@@ -179,53 +176,27 @@ class BanditVectorEnv(
         return {key: value.copy() for key, value in info.items()} | dict(masks)
 
     def expected_rewards(self) -> Array:
-        """Return, on the domain, the functions that the next actions meet, `(B, n)`.
-
-        Where arms are drawn anew at each step, they are on the arms that the observations show.
-
-        Raises:
-            ResetNeeded: If there was no reset yet.
-        """
+        """Return, on the domain, the functions that the next actions meet, `(B, n)`."""
         return self.dynamics.expected_rewards()
 
-    def optimal_action(self) -> NDArray[Any]:
+    def optimal_action(self) -> Actions:
         """Return where these functions are largest: arms `(B,)`, or points `(B, d)`."""
         return self.dynamics.optimal_actions()
 
-    def function_changes(self) -> NDArray[np.bool_]:
-        """Return whether the next actions meet other functions than those before them, `(B,)`.
-
-        False before the first step and after the end.
-
-        Raises:
-            ResetNeeded: If there was no reset yet.
-        """
+    def function_changes(self) -> Mask:
+        """Return whether the next actions meet other functions than those before them, `(B,)`."""
         return self.dynamics.function_changes()
-
-    def fork(self) -> Dynamics:
-        """Return these episodes from here on, the same functions and noise.
-
-        Playing them moves nothing here. For reference agents that read the truth.
-
-        Raises:
-            ResetNeeded: If there was no reset yet.
-        """
-        return self.dynamics.fork()
 
     def render(self) -> tuple[Any, ...] | None:
         """Return one picture or text for each sub-environment."""
         if self.render_mode is None:
             return None
-        views = (rendering.view(self.dynamics, i) for i in range(self.num_envs))
-        return tuple(rendering.render(view, self.render_mode) for view in views)
+        views = (view(self.dynamics, i) for i in range(self.num_envs))
+        return tuple(render(view, self.render_mode) for view in views)
 
 
-def checked_autoreset(given: Any) -> AutoresetMode:
-    """Return the rule of what comes after step T.
-
-    Raises:
-        ValueError: If there is none of that name.
-    """
+def checked_autoreset(given: object) -> AutoresetMode:
+    """Return the rule of what comes after step T; raise ValueError if there is none."""
     try:
         return AutoresetMode(given)
     except (TypeError, ValueError):
@@ -234,22 +205,14 @@ def checked_autoreset(given: Any) -> AutoresetMode:
 
 
 def check_batch(count: int, task: Task) -> None:
-    """Check that B episodes can be held.
-
-    Raises:
-        ValueError: If they are too large together.
-    """
+    """Raise ValueError if B episodes are too large to hold together."""
     if count * task.kept_numbers > MAX_BATCH_NUMBERS:
         rule = f"at most {MAX_BATCH_NUMBERS // task.kept_numbers:,} for episodes of this size"
         reject("num_envs", OWNER, rule, count)
 
 
-def check_mask(mask: Any, count: int) -> None:
-    """Check that a mask resets all sub-environments.
-
-    Raises:
-        ValueError: If it is no array `(B,)` of bools, or leaves one out.
-    """
+def check_mask(mask: object, count: int) -> None:
+    """Raise ValueError unless a mask is an array `(B,)` of bools and resets all episodes."""
     array = np.asarray(mask) if isinstance(mask, (list, tuple, np.ndarray)) else np.array(None)
     rule = "True for all sub-environments, whose episodes are in lockstep and end together"
     if array.dtype != bool or array.shape != (count,) or not array.all():

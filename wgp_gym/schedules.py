@@ -1,8 +1,7 @@
-"""How f_t moves with t: along straight pieces between K functions, the knots F_0 .. F_{K-1}.
+"""How f_t moves with t: piecewise linear between K functions, the knots F_0 .. F_{K-1}.
 
-A path visits U positions, one after the other and never back; at position u the function is
-(1 - weight[u]) F_{left[u]} + weight[u] F_{left[u] + 1}. Jumps rest on the knots, straight lines
-have a position for every step, a table has a knot for every step.
+A schedule visits U positions in order; at position u the function is
+(1 - weight[u]) F_{left[u]} + weight[u] F_{left[u] + 1}.
 
 Notation: D_k = F_{k+1} - F_k. The step from position u - 1 to u moves f by
 near[u] D_{base[u]} + far[u] D_{base[u] + 1}: no step crosses more than one knot.
@@ -13,33 +12,28 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
 from wgp_gym.rkhs import Functions
-from wgp_gym.sizes import MAX_NUMBERS
 from wgp_gym.types import Array
-from wgp_gym.validation import check_int, reject
+from wgp_gym.validation import MAX_NUMBERS, check_int, reject
 
 __all__ = [
-    "Path",
-    "change_steps",
-    "jumps",
-    "no_change_steps",
-    "stepwise",
-    "straight_lines",
-    "table",
+    "Schedule",
+    "checked_change_points",
+    "knot_per_step",
+    "piecewise_constant",
+    "piecewise_linear",
+    "position_per_step",
 ]
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Path(ReadOnlyArrays):
-    """A schedule over K knots. Its arrays are copied, and cannot be written to.
+class Schedule(ReadOnlyArrays):
+    """Which function every step meets. Its arrays are copied and read-only.
 
     Attributes:
         left: The knot at or before each position, `(U,)`.
@@ -48,9 +42,9 @@ class Path(ReadOnlyArrays):
         num_knots: K.
     """
 
-    left: Indices
+    left: NDArray[np.intp]
     weight: Array
-    index: Indices
+    index: NDArray[np.intp]
     num_knots: int
 
     def __post_init__(self) -> None:
@@ -58,13 +52,13 @@ class Path(ReadOnlyArrays):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @cached_property
-    def right(self) -> Indices:
+    def right(self) -> NDArray[np.intp]:
         """The knot after each position, `(U,)`; the last knot has none and stands for itself."""
         return np.minimum(self.left + 1, self.num_knots - 1)
 
     @cached_property
     def rests(self) -> bool:
-        """Whether every position is a knot, and every step goes from one to the next."""
+        """Whether every position is a knot, and the next position is the next knot."""
         return not self.weight.any() and bool((np.diff(self.left) == 1).all())
 
     def along(self, functions: Functions) -> Functions:
@@ -102,7 +96,7 @@ class Path(ReadOnlyArrays):
         return norms
 
     @cached_property
-    def steps(self) -> tuple[Indices, Array, Array]:
+    def steps(self) -> tuple[NDArray[np.intp], Array, Array]:
         """Base, near and far of every step between positions, `(U - 1,)` each."""
         base = self.left[:-1]
         crosses = self.left[1:] > base
@@ -126,8 +120,8 @@ class Path(ReadOnlyArrays):
         return np.concatenate([[0.0], np.sqrt(np.maximum(square, 0.0))])
 
 
-def jumps(horizon: int, change_points: list[int]) -> Path:
-    """Return the path that rests on a knot and jumps to the next at each change point.
+def piecewise_constant(horizon: int, change_points: list[int]) -> Schedule:
+    """Return the schedule that stays at a knot and goes to the next at each change point.
 
     Args:
         horizon: The number of steps T.
@@ -136,61 +130,60 @@ def jumps(horizon: int, change_points: list[int]) -> Path:
     Raises:
         ValueError: If they are not strictly increasing within 2 .. T, or T is above 50 million.
     """
-    horizon = check_int("horizon", horizon, "the jumping path", 1, MAX_NUMBERS)
-    ordered = all(a < b for a, b in pairwise([1, *change_points, horizon + 1]))
-    if not ordered:
+    owner = "piecewise_constant"
+    horizon = check_int("horizon", horizon, owner, 1, MAX_NUMBERS)
+    if not all(a < b for a, b in pairwise([1, *change_points, horizon + 1])):
         rule = f"strictly increasing steps from 2 to {horizon}"
-        reject("change_points", "the jumping path", rule, change_points)
+        reject("change_points", owner, rule, change_points)
     count = len(change_points) + 1
     index = np.searchsorted(change_points, np.arange(1, horizon + 1), side="right")
-    return Path(np.arange(count), np.zeros(count), index.astype(np.intp), count)
+    return Schedule(np.arange(count), np.zeros(count), index.astype(np.intp), count)
 
 
-def straight_lines(horizon: int, num_knots: int = 3) -> Path:
-    """Return the path that walks from knot to knot at an even pace and reaches the last at T.
+def piecewise_linear(horizon: int, num_knots: int = 3) -> Schedule:
+    """Return the schedule that goes through the knots at an even pace and ends at the last at T.
 
     With three knots this is the slowly varying task of [Deng22] Section 7: f_t = f_4 +
-    (f_5 - f_4) 2t/T up to T/2, then f_5 + (f_6 - f_5) (2t - T)/T. The first knot is f_0: step 1
-    has left it already.
-
-    Args:
-        horizon: The number of steps T.
-        num_knots: K >= 2.
+    (f_5 - f_4) 2t/T up to T/2, then f_5 + (f_6 - f_5) (2t - T)/T. The first knot is f_0, which
+    no step meets.
 
     Raises:
-        ValueError: If a number is out of its range, or T above 50 million.
+        ValueError: If T is not in [1, 50 million], or there are fewer than 2 knots.
     """
-    horizon = check_int("horizon", horizon, "the path of straight lines", 1, MAX_NUMBERS)
-    num_knots = check_int("num_knots", num_knots, "the path of straight lines", 2, MAX_NUMBERS)
+    horizon = check_int("horizon", horizon, "piecewise_linear", 1, MAX_NUMBERS)
+    num_knots = check_int("num_knots", num_knots, "piecewise_linear", 2, MAX_NUMBERS)
     position = np.arange(1, horizon + 1) * (num_knots - 1) / horizon
     left = np.minimum(position.astype(np.intp), num_knots - 2)
-    return Path(left, position - left, np.arange(horizon), num_knots)
+    return Schedule(left, position - left, np.arange(horizon), num_knots)
 
 
-def table(horizon: int, moves: int | None = None) -> Path:
-    """Return the path that stands on knot t at step t, and after some moves rests.
+def knot_per_step(horizon: int, moves: int | None = None) -> Schedule:
+    """Return the schedule with a new knot at every step, at most `moves` times.
 
     Args:
         horizon: The number of steps T.
-        moves: The moves from knot to knot, at most T - 1; default: one before every step.
+        moves: How often f_t changes, at most T - 1; default: before every step.
 
     Raises:
         ValueError: If a number is out of its range, or T above 50 million.
     """
-    horizon = check_int("horizon", horizon, "the path of a table", 1, MAX_NUMBERS)
+    horizon = check_int("horizon", horizon, "knot_per_step", 1, MAX_NUMBERS)
     if moves is not None:
-        moves = check_int("moves", moves, "the path of a table", 0, horizon - 1)
+        moves = check_int("moves", moves, "knot_per_step", 0, horizon - 1)
     knots = np.arange(horizon if moves is None else moves + 1)
-    return Path(knots, np.zeros(len(knots)), np.minimum(np.arange(horizon), knots[-1]), len(knots))
+    index = np.minimum(np.arange(horizon), knots[-1])
+    return Schedule(knots, np.zeros(len(knots)), index, len(knots))
 
 
-def stepwise(path: Path) -> Path:
-    """Return the same path with a position for every step, for what differs at each."""
-    steps = np.arange(len(path.index))
-    return Path(path.left[path.index], path.weight[path.index], steps, path.num_knots)
+def position_per_step(schedule: Schedule) -> Schedule:
+    """Return the same schedule with a position for every step."""
+    left, weight = schedule.left[schedule.index], schedule.weight[schedule.index]
+    return Schedule(left, weight, np.arange(len(left)), schedule.num_knots)
 
 
-def change_steps(given: Any, default: list[int], horizon: int, owner: str) -> list[int]:
+def checked_change_points(
+    given: ArrayLike | None, default: list[int], horizon: int, owner: str
+) -> list[int]:
     """Return the change points that a task was given, or those of the default that fit.
 
     Args:
@@ -209,18 +202,3 @@ def change_steps(given: Any, default: list[int], horizon: int, owner: str) -> li
     if len(given) >= horizon:
         reject("change_points", owner, f"at most {horizon - 1} steps, from 2 to {horizon}", given)
     return [check_int("change_points", step, owner, 2) for step in given]
-
-
-def no_change_steps(given: Any, path: str, owner: str) -> None:
-    """Check that a path without change points was given none.
-
-    Args:
-        given: What was given as change points.
-        path: The path's name.
-        owner: The task.
-
-    Raises:
-        ValueError: If it was.
-    """
-    if given is not None:
-        reject("change_points", owner, f"None for the path {path!r}", given)

@@ -1,17 +1,17 @@
-"""How the vector theta of a linear bandit moves: it jumps on the sphere, or turns in a plane."""
+"""How the vector theta of a linear bandit moves: independent vectors, or a rotation."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wgp_gym.envs.noise import SMALLEST
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
 
-__all__ = ["Jumps", "Rotation", "Walk", "on_sphere"]
+__all__ = ["IndependentVectors", "Rotation", "ThetaProcess", "on_sphere"]
 
 OWNER = "LinearTask"
 ROUNDING = 1e-9  # a vector of norm 1 that was typed in may be this much longer
@@ -28,15 +28,15 @@ def on_sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return points
 
 
-class Walk(ABC):
-    """The vectors at the knots of a path."""
+class ThetaProcess(ABC):
+    """The vectors at the knots of a schedule."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Array:
         """Draw the vectors of one episode, `(K, d)`."""
 
 
-class Jumps(Walk):
+class IndependentVectors(ThetaProcess):
     """K vectors that are given, or uniform on the unit sphere and independent.
 
     Args:
@@ -48,7 +48,7 @@ class Jumps(Walk):
         ValueError: If there are not K vectors of the unit ball.
     """
 
-    def __init__(self, count: int, dim: int, theta: Any) -> None:
+    def __init__(self, count: int, dim: int, theta: ArrayLike | None) -> None:
         self._shape = (count, dim)
         self._theta = None if theta is None else in_ball(theta, dim)
         if self._theta is not None and len(self._theta) != count:
@@ -60,7 +60,7 @@ class Jumps(Walk):
         return on_sphere(rng, self._shape) if self._theta is None else self._theta
 
 
-class Rotation(Walk):
+class Rotation(ThetaProcess):
     """A vector that turns in a plane, by the same angle from knot to knot.
 
     Args:
@@ -75,7 +75,7 @@ class Rotation(Walk):
         ValueError: If theta is not of this kind.
     """
 
-    def __init__(self, count: int, dim: int, theta: Any, angle: float) -> None:
+    def __init__(self, count: int, dim: int, theta: ArrayLike | None, angle: float) -> None:
         self._dim = dim
         self._angles = np.linspace(0.0, angle, count)[:, None]
         self._theta = None if theta is None else in_ball(theta, dim)
@@ -102,12 +102,8 @@ class Rotation(Walk):
         return vectors
 
 
-def in_ball(theta: Any, dim: int) -> Array:
-    """Return vectors of the unit ball as an array `(K, d)`.
-
-    Raises:
-        ValueError: If they are not.
-    """
+def in_ball(theta: ArrayLike, dim: int) -> Array:
+    """Return vectors of the unit ball as an array `(K, d)`; else raise ValueError."""
     rule = f"a list of vectors of dim = {dim} numbers and norm at most 1"
     vectors = as_floats("theta", theta, OWNER, rule)
     if vectors.ndim != 2 or vectors.shape[1] != dim or not len(vectors):

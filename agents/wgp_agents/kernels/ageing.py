@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.kernels.arrays import DiscountArrays
+from wgp_agents.kernels.gram import DiscountArrays
 from wgp_agents.kernels.jit import compiled
 from wgp_gym.types import Array
 
@@ -61,6 +61,7 @@ def ageing_update(
         if not active[i]:
             continue
         m, f, reward = rank[i], features[i], rewards[i]
+        # phi phi^T, its upper triangle row by row
         p = 0
         for row in range(m):
             for column in range(row, m):
@@ -71,13 +72,16 @@ def ageing_update(
         for j in range(bank.terms[i]):
             a, z = bank.coefficients[i, j], bank.decays[i, j]
             A, b = bank.grams[i, j], bank.targets[i, j]
+            # A_j <- z_j A_j + phi phi^T, A += a_j A_j; b_j <- z_j b_j + y phi, b += a_j b_j
             for k in range(p):
                 A[k] = z * A[k] + added[k]
                 gram[k] += a * A[k]
             for k in range(m):
                 b[k] = z * b[k] + reward * f[k]
                 target[k] += a * b[k]
-        state.target[i, :m] = target[:m]
+        for k in range(m):
+            state.target[i, k] = target[k]
+        # A, both triangles
         p = 0
         for row in range(m):
             for column in range(row, m):

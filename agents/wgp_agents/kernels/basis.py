@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_gym.features import Features
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 
-__all__ = ["Basis", "make_basis"]
+__all__ = ["Basis", "PosteriorArrays", "make_basis"]
 
 
 class Basis(NamedTuple):
@@ -30,9 +29,25 @@ class Basis(NamedTuple):
 
     phi: Array
     regularization: Array
-    rank: NDArray[np.int64]
+    rank: Indices
     residual: Array
     prior: Array
+
+
+class PosteriorArrays(Protocol):
+    """What every surrogate of fixed arms keeps, whatever else."""
+
+    @property
+    def mean(self) -> Array:
+        """Posterior means, `(B, n)`."""
+
+    @property
+    def variance(self) -> Array:
+        """Posterior variances, `(B, n)`."""
+
+    @property
+    def gain(self) -> Array:
+        """Information gains, `(B,)`."""
 
 
 def make_basis(features: Features, regularization: Array, tolerances: Array) -> Basis:

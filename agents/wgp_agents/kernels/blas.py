@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from threadpoolctl import ThreadpoolController
 
-from wgp_agents.kernels.arrays import DiscountArrays
 from wgp_agents.kernels.basis import Basis
+from wgp_agents.kernels.gram import DiscountArrays
 from wgp_gym.types import Array
 
 __all__ = ["deviation_of", "posterior_of", "posteriors", "single_thread"]

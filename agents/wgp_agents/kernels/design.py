@@ -13,7 +13,19 @@ import math
 
 import numpy as np
 
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.kernels.jit import compiled, subroutine
+from wgp_agents.kernels.linalg import (
+    FIRST,
+    add_outer,
+    backward,
+    cholesky,
+    column_squares,
+    combine_rows,
+    dot,
+    forward,
+    inverse,
+    subtract_rows,
+)
 from wgp_gym.types import Array, Indices
 
 __all__ = ["fill_designs", "fill_factors"]
@@ -26,107 +38,38 @@ LEAST_DOWNDATE = 1e-4  # 1 - t v below which an inverse is computed anew
 JITTER = 1e-13  # of the Hessian's trace: arms whose features are alike make it singular
 
 
-@compiled
-def factorise(V: Array, k: int) -> None:
-    """Replace the upper triangle of V `(k, k)` by R with V = R^T R."""
-    for i in range(k):
-        for h in range(i):
-            factor = V[h, i]
-            for j in range(i, k):
-                V[i, j] -= factor * V[h, j]
-        inverse = 1.0 / math.sqrt(V[i, i])
-        for j in range(i, k):
-            V[i, j] *= inverse
-
-
-@compiled
-def solve_transposed(R: Array, k: int, Y: Array, count: int) -> None:
-    """Replace the first `count` columns y of Y `(k, .)` by R^{-T} y."""
-    for i in range(k):
-        row = Y[i, :count]
-        for h in range(i):
-            factor, above = R[h, i], Y[h, :count]
-            for a in range(count):
-                row[a] -= factor * above[a]
-        inverse = 1.0 / R[i, i]
-        for a in range(count):
-            row[a] *= inverse
-
-
-@compiled
+@subroutine
 def factor_of(phi: Array, m: int, regularization: float, p: Array, R: Array) -> None:
     """Compute R with S(p) = R^T R, upper."""
-    R[:m, :m] = 0.0
+    column = np.empty(m)
     for i in range(m):
-        R[i, i] = regularization
+        for j in range(m):
+            R[i, j] = 0.0
+    # sum_a p_a phi_a phi_a^T, then the factor of it and sigma I
     for a in range(len(p)):
         if p[a] > 0.0:
-            column = phi[:m, a].copy()
             for i in range(m):
-                factor = p[a] * column[i]
-                for j in range(i, m):
-                    R[i, j] += factor * column[j]
-    factorise(R, m)
-
-
-@compiled
-def newton_direction(Y: Array, m: int, costs: Array, arms: Indices, step: Array) -> float:
-    """Compute the Newton step of F on some arms whose probabilities add up to the same as before.
-
-    The Hessian is H = W o W, W = Y^T Y. With H = U^T U and g the gradient, d = U^{-1} (l y - x)
-    where x = U^{-T} g, y = U^{-T} 1 and l = x^T y / y^T y, which makes the sum of d zero.
-
-    Args:
-        Y: R^{-T} phi of these arms, `(m, k)`.
-        m: The number of features.
-        costs: c of all arms, `(n,)`.
-        arms: Which arms, `(k,)`.
-        step: Where d goes, `(k,)`.
-
-    Returns:
-        The Newton decrement |l y - x|.
-    """
-    k = len(arms)
-    H, xy, trace = np.zeros((k, k)), np.ones((k, 2)), 0.0
+                column[i] = phi[i, a]
+            add_outer(R, p[a], column)
+    cholesky(R, m, regularization, 0.0, R)
     for i in range(m):
-        for a in range(k):
-            factor = Y[i, a]
-            for b in range(a, k):
-                H[a, b] += factor * Y[i, b]
-    for a in range(k):
-        xy[a, 0] = costs[arms[a]] - H[a, a]
-        for b in range(a, k):
-            H[a, b] *= H[a, b]
-        trace += H[a, a]
-    for a in range(k):
-        H[a, a] += JITTER * trace
-    factorise(H, k)
-    solve_transposed(H, k, xy, 2)
-    along, across, square = 0.0, 0.0, 0.0
-    for a in range(k):
-        along += xy[a, 0] * xy[a, 1]
-        across += xy[a, 1] * xy[a, 1]
-    for a in range(k):
-        step[a] = along / across * xy[a, 1] - xy[a, 0]
-        square += step[a] * step[a]
-    for a in range(k - 1, -1, -1):
-        for b in range(a + 1, k):
-            step[a] -= H[a, b] * step[b]
-        step[a] /= H[a, a]
-    return math.sqrt(square)
+        for j in range(i):
+            R[i, j] = 0.0
 
 
-@compiled
+@subroutine
 def move(p: Array, arms: Indices, step: Array, length: float) -> bool:
     """Add `length` times the step to some arms of positive p, or as much as leaves all positive.
 
     Returns:
         Whether an arm was in the way; it is left without weight.
     """
+    # The first arm to reach zero bounds the length.
     last = -1
     for a in range(len(arms)):
         if p[arms[a]] + length * step[a] <= 0.0:
             length, last = -p[arms[a]] / step[a], a
+    # p <- p + length d, and rounding scaled away
     total = 0.0
     for a in range(len(arms)):
         p[arms[a]] = max(p[arms[a]] + length * step[a], 0.0) if a != last else 0.0
@@ -136,19 +79,58 @@ def move(p: Array, arms: Indices, step: Array, length: float) -> bool:
     return last >= 0
 
 
-@compiled
-def solved(R: Array, m: int, phi: Array, arms: Indices) -> Array:
-    """Return R^{-T} phi of some arms, `(m, k)`."""
+@subroutine
+def newton_step(Y: Array, m: int, costs: Array, p: Array, arms: Indices) -> bool:
+    """Take a Newton step on the arms of positive p, and return whether one dropped out.
+
+    The Hessian is H = W o W, W = Y^T Y. With H = U^T U and g the gradient, the step whose sum is
+    zero is d = U^{-1} (l y - x), where x = U^{-T} g, y = U^{-T} 1 and l = x^T y / y^T y.
+
+    Args:
+        Y: R^{-T} phi of these arms, in its first k columns.
+        m: The number of features.
+        costs: c of all arms, `(n,)`.
+        p: Probabilities, `(n,)`.
+        arms: Which arms have positive p, `(k,)`.
+    """
     k = len(arms)
-    Y = np.empty((m, k))
+    H, x, y, step, trace = np.empty((k, k)), np.empty(k), np.empty(k), np.empty(k), 0.0
+    H[:] = 0.0
+    # W, whose diagonal is v of these arms; g = c - v; H = W o W
     for i in range(m):
+        add_outer(H, 1.0, Y[i, :k])
+    for a in range(k):
+        x[a], y[a] = costs[arms[a]] - H[a, a], 1.0
+        for b in range(a, k):
+            H[a, b] *= H[a, b]
+        trace += H[a, a]
+    # x = U^{-T} g, y = U^{-T} 1
+    cholesky(H, k, JITTER * trace, 0.0, H)
+    forward(H, FIRST, x)
+    forward(H, FIRST, y)
+    # d = U^{-1} (l y - x), shortened unless its decrement |l y - x| is small
+    multiplier = dot(x, y) / dot(y, y)
+    for a in range(k):
+        step[a] = multiplier * y[a] - x[a]
+    decrement = math.sqrt(dot(step, step))
+    backward(H, step)
+    return move(p, arms, step, 1.0 if decrement < FULL_STEP else 1.0 / (1.0 + decrement))
+
+
+@subroutine
+def solve(R: Array, m: int, phi: Array, arms: Indices, Y: Array) -> None:
+    """Compute Y = R^{-T} phi of some arms `(k,)`, in the first m rows and k columns."""
+    k = len(arms)
+    for i in range(m):
+        row, scale = Y[i, :k], 1.0 / R[i, i]
         for a in range(k):
-            Y[i, a] = phi[i, arms[a]]
-    solve_transposed(R, m, Y, k)
-    return Y
+            row[a] = phi[i, arms[a]]
+        subtract_rows(R, i, Y, FIRST, row)
+        for a in range(k):
+            row[a] *= scale
 
 
-@compiled
+@subroutine
 def extremes(v: Array, costs: Array, p: Array) -> tuple[int, int]:
     """Return the arm of the largest v - c, and that of the smallest among those of positive p."""
     best, worst = 0, -1
@@ -160,7 +142,7 @@ def extremes(v: Array, costs: Array, p: Array) -> tuple[int, int]:
     return best, worst
 
 
-@compiled
+@subroutine
 def amount(gaining: float, losing: float, both: float, difference: float, most: float) -> float:
     """Return how much weight is best moved from one arm to another, at most `most`.
 
@@ -180,32 +162,29 @@ def amount(gaining: float, losing: float, both: float, difference: float, most: 
     return min(2.0 * (slope - difference) / denominator, most) if denominator > 0.0 else most
 
 
-@compiled
+@subroutine
 def shift(P: Array, v: Array, phi: Array, m: int, arm: int, moved: float) -> bool:
     """Change P = S^{-1} and v as adding `moved` to an arm's p does (Sherman and Morrison).
 
     Returns:
         Whether it was done: not where it would lose most of the digits.
     """
-    u = np.zeros(m)
-    for i in range(m):
-        for h in range(m):
-            u[h] += P[i, h] * phi[i, arm]
     denominator = 1.0 + moved * v[arm]
     if denominator < LEAST_DOWNDATE:
         return False
-    factor, along = moved / denominator, np.zeros(len(v))
+    # u = P phi_arm; P <- P - t u u^T / (1 + t v); v likewise, by phi_a^T u of every arm
+    f, u, along, factor = np.empty(m), np.empty(m), np.empty(len(v)), moved / denominator
     for i in range(m):
-        for h in range(m):
-            P[i, h] -= factor * u[i] * u[h]
-        for a in range(len(v)):
-            along[a] += u[i] * phi[i, a]
+        f[i] = phi[i, arm]
+    combine_rows(P, f, u)
+    combine_rows(phi, u, along)
+    add_outer(P, -factor, u)
     for a in range(len(v)):
         v[a] -= factor * along[a] * along[a]
     return True
 
 
-@compiled
+@subroutine
 def exchange(P: Array, v: Array, phi: Array, m: int, costs: Array, p: Array) -> None:
     """Move weight to the arm of the largest v - c, again and again while that one has none.
 
@@ -221,6 +200,7 @@ def exchange(P: Array, v: Array, phi: Array, m: int, costs: Array, p: Array) -> 
         best, worst = extremes(v, costs, p)
         if p[best] > 0.0:
             return
+        # w = phi^T S^{-1} phi' of the two arms
         both = 0.0
         for i in range(m):
             for h in range(m):
@@ -228,11 +208,12 @@ def exchange(P: Array, v: Array, phi: Array, m: int, costs: Array, p: Array) -> 
         moved = amount(v[best], v[worst], both, costs[best] - costs[worst], p[worst])
         p[best] = moved
         p[worst] = p[worst] - moved if moved < p[worst] else 0.0
-        if not (shift(P, v, phi, m, best, moved) and shift(P, v, phi, m, worst, -moved)):
-            return
+        for arm, change in ((best, moved), (worst, -moved)):
+            if not shift(P, v, phi, m, arm, change):
+                return
 
 
-@compiled
+@subroutine
 def gap_of(v: Array, costs: Array, p: Array) -> tuple[float, float]:
     """Return max_a (v_a - c_a) - sum_a p_a (v_a - c_a), and the unit of its tolerance."""
     best, _ = extremes(v, costs, p)
@@ -244,56 +225,15 @@ def gap_of(v: Array, costs: Array, p: Array) -> tuple[float, float]:
     return v[best] - costs[best] - mean, max(unit, 1.0)
 
 
-@compiled
-def squares(Y: Array) -> Array:
-    """Return the sum of squares of each column."""
-    found = np.zeros(Y.shape[1])
-    for row in Y:
-        for a in range(len(row)):
-            found[a] += row[a] * row[a]
-    return found
-
-
-@compiled
-def inverse(R: Array, m: int) -> Array:
-    """Return (R^T R)^{-1}, `(m, m)`."""
-    Z, P = np.eye(m), np.zeros((m, m))
-    solve_transposed(R, m, Z, m)
-    for h in range(m):
-        for i in range(h + 1):
-            for j in range(h + 1):
-                P[i, j] += Z[h, i] * Z[h, j]
-    return P
-
-
-@compiled
-def newton_step(R: Array, phi: Array, m: int, costs: Array, p: Array) -> bool:
-    """Take a Newton step on the arms of positive p, and return whether one dropped out."""
-    arms = np.flatnonzero(p)
-    step = np.empty(len(arms))
-    decrement = newton_direction(solved(R, m, phi, arms), m, costs, arms, step)
-    return move(p, arms, step, 1.0 if decrement < FULL_STEP else 1.0 / (1.0 + decrement))
-
-
-@compiled
-def fill_design(phi: Array, m: int, regularization: float, costs: Array, p: Array) -> float:
-    """Fill in one learner's p, and return its gap. See `optimal_designs`."""
-    everyone, R, gap = np.arange(len(p)), np.empty((m, m)), math.inf
-    p[:] = 0.0
-    p[np.argmin(costs)] = 1.0
-    for _ in range(ROUNDS):
-        factor_of(phi, m, regularization, p, R)
-        v = squares(solved(R, m, phi, everyone))
-        gap, unit = gap_of(v, costs, p)
-        if gap <= TOLERANCE * unit:
-            break
-        best, _ = extremes(v, costs, p)
-        if p[best] == 0.0:
-            exchange(inverse(R, m), v, phi, m, costs, p)
-            factor_of(phi, m, regularization, p, R)
-        while newton_step(R, phi, m, costs, p):  # an arm fewer each time
-            factor_of(phi, m, regularization, p, R)
-    return gap
+@subroutine
+def arms_in_use(p: Array, arms: Indices) -> int:
+    """Write down the arms of positive p; return how many there are."""
+    k = 0
+    for a in range(len(p)):
+        if p[a] > 0.0:
+            arms[k] = a
+            k += 1
+    return k
 
 
 @compiled
@@ -304,10 +244,40 @@ def fill_designs(
     costs: Array,
     probabilities: Array,
     gaps: Array,
+    factors: Array,
 ) -> None:
-    """Fill in the designs of all learners. See `optimal_designs`."""
+    """Fill in the designs, the gaps and the factors of all learners. See `optimal_designs`."""
+    q, n = phi.shape
+    everyone, some = np.empty(n, np.int64), np.empty(n, np.int64)
+    v, Y = np.empty(n), np.empty((q, n))
+    for a in range(n):
+        everyone[a] = a
     for i in range(len(rank)):
-        gaps[i] = fill_design(phi, rank[i], regularization[i], costs[i], probabilities[i])
+        m, lam, c, p, R = rank[i], regularization[i], costs[i], probabilities[i], factors[i]
+        # Begin with the cheapest arm.
+        best, stepping = 0, False
+        for a in range(n):
+            p[a] = 0.0
+            if c[a] < c[best]:
+                best = a
+        p[best] = 1.0
+        for _ in range(ROUNDS):
+            arms = some[: arms_in_use(p, some)] if stepping else everyone
+            factor_of(phi, m, lam, p, R)
+            solve(R, m, phi, arms, Y)
+            if stepping:  # Newton's steps until none drops an arm
+                stepping = newton_step(Y, m, c, p, arms)
+                continue
+            # The gap bounds how far F is from its minimum.
+            column_squares(Y, m, v)
+            gaps[i], unit = gap_of(v, c, p)
+            if gaps[i] <= TOLERANCE * unit:
+                break
+            # Let in arms that are worth more than those in use.
+            P = np.empty((m, m))
+            inverse(R, m, P)
+            exchange(P, v, phi, m, c, p)
+            stepping = True
 
 
 @compiled

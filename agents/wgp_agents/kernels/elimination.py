@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_agents.kernels.basis import Basis
-from wgp_agents.kernels.jit import compiled
-from wgp_gym.types import Array, Indices
+from wgp_agents.kernels.jit import compiled, subroutine
+from wgp_agents.kernels.linalg import column_squares, combine_rows, dot
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["batch_lengths", "batch_posteriors", "batches_within", "draw_planned", "plan_batches"]
 
@@ -44,19 +44,16 @@ def batches_within(period: Array, horizon: int) -> Array:
     return batches
 
 
-@compiled
+@subroutine
 def absorb(Z: Array, p: int, plays: float, along: Array) -> float:
     """Take in so many plays of point p; return c / (1 + c s), and z_p^T Z before it in `along`."""
     m, n = Z.shape
-    z = Z[:, p].copy()
-    s = 0.0
+    z = np.empty(m)
     for i in range(m):
-        s += z[i] * z[i]
-    along[:] = 0.0
-    for i in range(m):
-        row, factor = Z[i], z[i]
-        for a in range(n):
-            along[a] += factor * row[a]
+        z[i] = Z[i, p]
+    s = dot(z, z)
+    combine_rows(Z, z, along)
+    # Z <- (I - h z z^T) Z, h = (1 - (1 + c s)^{-1/2}) / s
     if s > 0.0:
         shrink = (1.0 - 1.0 / math.sqrt(1.0 + plays * s)) / s
         for i in range(m):
@@ -66,29 +63,26 @@ def absorb(Z: Array, p: int, plays: float, along: Array) -> float:
     return plays / (1.0 + plays * s)
 
 
-@compiled
+@subroutine
 def squares(Z: Array, regularization: float, residual: Array, variance: Array) -> None:
     """Compute lambda |z_a|^2 of every point, and what the features leave out of it."""
-    m, n = Z.shape
-    variance[:] = 0.0
-    for i in range(m):
-        row = Z[i]
-        for a in range(n):
-            variance[a] += row[a] * row[a]
-    for a in range(n):
+    column_squares(Z, len(Z), variance)
+    for a in range(len(variance)):
         variance[a] = regularization * variance[a] + residual[a]
 
 
-@compiled
-def widest(variance: Array, alive: NDArray[np.bool_], tie: float, uniform: float) -> int:
+@subroutine
+def widest(variance: Array, alive: Mask, tie: float, uniform: float) -> int:
     """Return the point of largest variance among those alive; a uniform draw breaks ties."""
     best, count = -math.inf, 0
+    # The largest variance, and how many are as large
     for a in range(len(variance)):
         if alive[a] and variance[a] > best:
             best = variance[a]
     for a in range(len(variance)):
         if alive[a] and variance[a] >= best - tie:
             count += 1
+    # One of these, by its number
     rank = min(int(uniform * count), count - 1)
     for a in range(len(variance)):
         if alive[a] and variance[a] >= best - tie:
@@ -100,12 +94,12 @@ def widest(variance: Array, alive: NDArray[np.bool_], tie: float, uniform: float
 
 @compiled
 def plan_batches(
-    learners: NDArray[np.intp],
+    learners: Indices,
     lengths: Indices,
     draws: Array,
     tie: float,
     basis: Basis,
-    surviving: NDArray[np.bool_],
+    surviving: Mask,
     planned: Indices,
 ) -> None:
     """Choose each learner's batch by maximum variance reduction over its surviving points.
@@ -125,8 +119,9 @@ def plan_batches(
     variance, along = np.empty(phi.shape[1]), np.empty(phi.shape[1])
     for k in range(len(learners)):
         i = learners[k]
-        Z = phi[: rank[i]] / math.sqrt(regularization[i])
+        Z = phi[: rank[i]] / math.sqrt(regularization[i])  # V = lambda I
         planned[i] = 0
+        # x_j = argmax of the variance, which the play then lowers
         for j in range(lengths[k]):
             squares(Z, regularization[i], residual[i], variance)
             p = widest(variance, surviving[i], tie, draws[k, j])
@@ -136,7 +131,7 @@ def plan_batches(
 
 @compiled
 def batch_posteriors(
-    learners: NDArray[np.intp],
+    learners: Indices,
     basis: Basis,
     counts: Indices,
     sums: Array,
@@ -157,7 +152,8 @@ def batch_posteriors(
     along = np.empty(phi.shape[1])
     for k in range(len(learners)):
         i = learners[k]
-        Z = phi[: rank[i]] / math.sqrt(regularization[i])
+        Z = phi[: rank[i]] / math.sqrt(regularization[i])  # V = lambda I
+        # mu <- mu + c / (1 + c s) (mean of the point's rewards - mu_p) z_p^T Z, point by point
         centre = mean[k]
         centre[:] = 0.0
         for p in range(len(centre)):

@@ -30,22 +30,32 @@ try:  # they are numba's own, so another version may have none; `keep` notices
 except (ImportError, AttributeError):
     CompileResultCacheImpl = FunctionCache = object  # type: ignore[misc, assignment]
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "subroutine"]
 
 LOG = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parents[1]
-COMPILED_FROM = (b"@compiled", b"(NamedTuple)")  # loops, and the layout of what they are given
+COMPILED_FROM = (
+    b"@compiled",
+    b"@subroutine",
+    b"(NamedTuple)",
+)  # loops, and the layout of what they are given
 settings: Any = numba.config
 KEPT = 8  # folders of versions that stay in the user's cache
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, **options: Any) -> F:
     """Compile a function of this package with numba, and keep the machine code where possible."""
-    machine: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    how = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
+    machine: Any = numba.njit(**how)(function)
     if machine is not function and cache_folder() is not None:  # the same: NUMBA_DISABLE_JIT
         keep(machine, function)
     return cast(F, machine)
+
+
+def subroutine(function: F) -> F:
+    """Compile a function that only compiled ones call: faster, as Python's way in is left out."""
+    return compiled(function, no_cpython_wrapper=True)
 
 
 def keep(machine: Any, function: Callable[..., Any]) -> None:

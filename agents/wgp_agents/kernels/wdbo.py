@@ -1,7 +1,7 @@
-"""The compiled loops of observations that go stale: what is held, and what is dropped.
+"""The observations of W-DBO: how they are taken in, fitted, dropped, and all is computed anew.
 
-Notation as in `wgp_agents.kernels.stale_arrays`; loops as in `wgp_agents.kernels.gram`. They stand
-in one file, longer than others: taking in, fitting and dropping all end in computing anew.
+Notation as in `wgp_agents.kernels.wdbo_future`. What is seldom needed is a loop of its own, so
+that a first step does not wait for it to be compiled.
 """
 
 from __future__ import annotations
@@ -9,387 +9,43 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_agents.kernels.basis import Basis
-from wgp_agents.kernels.jit import compiled
-from wgp_agents.kernels.stale_arrays import Rules, Space, StaleArrays
-from wgp_gym.types import Array
+from wgp_agents.kernels.jit import compiled, subroutine
+from wgp_agents.kernels.linalg import (
+    FIRST,
+    add_outer,
+    cholesky,
+    combine_rows,
+    dot,
+    forward,
+    inverse,
+)
+from wgp_agents.kernels.wdbo_future import (
+    ROOT3,
+    Rules,
+    Space,
+    StaleArrays,
+    decay,
+    gather,
+    rotate,
+    solve,
+    stalest,
+)
+from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["FEWEST", "observe", "removal_criteria"]
+__all__ = ["FEWEST", "observe"]
 
 FEWEST = 2  # observations that are never dropped, as in the authors' code
 REFRESH = 256  # changes after which everything is computed anew
 LOST = 1e-4  # a variance below so much of its prior would carry the rounding of its terms
-ROOT3 = math.sqrt(3.0)
 
 
-@compiled
-def correlation(gap: float, rate: float) -> float:
-    """Return the Matern-3/2 correlation of two times."""
-    return (1.0 + rate * gap) * math.exp(-rate * gap)
-
-
-@compiled
-def dot(x: Array, y: Array) -> float:
-    """Return the sum of products."""
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * y[j]
-    return total
-
-
-@compiled
-def factorise(A: Array, n: int) -> None:
-    """Put the upper R of A = R^T R in the place of A's upper triangle."""
-    for i in range(n):
-        row = A[i, i:n]
-        for k in range(i):
-            above, factor = A[k, i:n], A[k, i]
-            for j in range(n - i):
-                row[j] -= factor * above[j]
-        inverse = 1.0 / math.sqrt(row[0])
-        for j in range(n - i):
-            row[j] *= inverse
-
-
-@compiled
-def fill_gram(features: Array, n: int, m: int, gram: Array) -> None:
-    """Compute phi_a . phi_b of the observations held, its upper triangle."""
-    for a in range(n):
-        f = features[a, :m]
-        for b in range(a, n):
-            gram[a, b] = dot(f, features[b, :m])
-
-
-@compiled
-def fill_covariance(
-    gram: Array, times: NDArray[np.int64], noise: Array, n: int, rate: float, A: Array
-) -> None:
-    """Compute K + D, its upper triangle."""
-    for a in range(n):
-        for b in range(a, n):
-            A[a, b] = gram[a, b] * correlation(float(abs(times[a] - times[b])), rate)
-        A[a, a] += noise[a]
-
-
-@compiled
-def log_likelihood(A: Array, n: int, rewards: Array, signal: float, z: Array) -> float:
-    """Return the log density of rewards of covariance v A, but for a constant; A is spent."""
-    factorise(A, n)
-    total = 0.0
-    for i in range(n):
-        z[i] = rewards[i]
-    for i in range(n):
-        z[i] /= A[i, i]
-        row, factor = A[i], z[i]
-        for j in range(i + 1, n):
-            z[j] -= factor * row[j]
-        total -= 0.5 * z[i] * (z[i] / signal) + math.log(A[i, i])
-    return total
-
-
-@compiled
-def fit(i: int, m: int, rules: Rules, state: StaleArrays) -> bool:
-    """Take the likeliest lengthscale of the grid, the first of equals; return if it is another."""
-    n = state.held[i]
-    gram, A, z = np.empty((n, n)), np.empty((n, n)), np.empty(n)
-    fill_gram(state.features[i], n, m, gram)
-    best, most = state.lengthscale[i], -math.inf
-    for lengthscale in rules.grid:
-        fill_covariance(gram, state.times[i], state.noise[i], n, ROOT3 / lengthscale, A)
-        found = log_likelihood(A, n, state.rewards[i], rules.signal[i], z)
-        if found > most:  # not if the rewards are near the largest number
-            best, most = lengthscale, found
-    changed: bool = best != state.lengthscale[i]
-    state.lengthscale[i] = best
-    return changed
-
-
-@compiled
-def decay(i: int, state: StaleArrays, g: Array) -> None:
-    """Compute g_a and h_a of the observations held, `(2, L)`."""
-    rate = ROOT3 / state.lengthscale[i]
-    for a in range(state.held[i]):
-        gap = rate * (state.clock[i] - state.times[i, a])
-        g[1, a] = math.exp(-gap)
-        g[0, a] = (1.0 + gap) * g[1, a]
-
-
-@compiled
-def gather(factors: Array, g: Array, features: Array, n: int, m: int, out: Array) -> None:
-    """Compute the sum of factor_a (g_a, h_a) phi_a, `(2, m)`."""
-    out[:, :m] = 0.0
-    for a in range(n):
-        f, first, second = features[a, :m], factors[a] * g[0, a], factors[a] * g[1, a]
-        for j in range(m):
-            out[0, j] += first * f[j]
-            out[1, j] += second * f[j]
-
-
-@compiled
-def rotate(root: Array, w: Array, m: int, out: Array) -> None:
-    """Compute R w of both rows of w `(2, m)`, R upper."""
-    for i in range(m):
-        row = root[i, i:m]
-        out[0, i] = dot(row, w[0, i:m])
-        out[1, i] = dot(row, w[1, i:m])
-
-
-@compiled
-def add_outer(sign: float, w: Array, m: int, Q: Array) -> None:
-    """Add sign w w^T of w `(2, m)` to the blocks of Q."""
-    first, second = w[0, :m], w[1, :m]
-    for i in range(m):
-        x, y = sign * w[0, i], sign * w[1, i]
-        Q1, Q2, Q3 = Q[0, i], Q[1, i], Q[2, i]
-        for j in range(m):
-            Q1[j] += x * first[j]
-            Q2[j] += x * second[j]
-            Q3[j] += y * second[j]
-
-
-@compiled
-def invert(A: Array, n: int, P: Array) -> None:
-    """Compute P = (R^T R)^{-1} from the factor R in A's upper triangle."""
-    L = np.zeros((n, n))
-    for i in range(n):
-        row = L[i]
-        row[i] = 1.0
-        for k in range(i):
-            above, factor = L[k], A[k, i]
-            for j in range(k + 1):
-                row[j] -= factor * above[j]
-        for j in range(i + 1):
-            row[j] /= A[i, i]
-    P[:n, :n] = 0.0
-    for k in range(n):
-        row = L[k]
-        for a in range(k + 1):
-            out, factor = P[a], row[a]
-            for b in range(k + 1):
-                out[b] += factor * row[b]
-
-
-@compiled
-def rebuild(i: int, m: int, root: Array, g: Array, state: StaleArrays) -> None:
-    """Compute all that follows from the observations held, anew: O(n^3 + n m (n + m))."""
-    n, rate = state.held[i], ROOT3 / state.lengthscale[i]
-    features, P, Q = state.features[i], state.inverse[i], state.shrinkage[i]
-    A = np.empty((n, n))
-    fill_gram(features, n, m, A)
-    fill_covariance(A, state.times[i], state.noise[i], n, rate, A)
-    factorise(A, n)
-    invert(A, n, P)
-    decay(i, state, g)
-    w = np.empty((2, m))
-    Q[:] = 0.0
-    state.gain[i] = 0.0
-    for a in range(n):
-        state.gain[i] += math.log(A[a, a]) - 0.5 * math.log(state.noise[i, a])
-        gather(P[a], g, features, n, m, w)
-        rotate(root, w, m, state.influence[i, a])
-        f = features[a, :m]
-        for j in range(m):
-            first, second = g[0, a] * f[j], g[1, a] * f[j]
-            Q1, Q2, Q3 = Q[0, j], Q[1, j], Q[2, j]
-            for k in range(m):
-                Q1[k] += first * w[0, k]
-                Q2[k] += first * w[1, k]
-                Q3[k] += second * w[1, k]
-    state.age[i] = 0
-
-
-@compiled
-def add(i: int, m: int, root: Array, g: Array, state: StaleArrays) -> bool:
-    """Take the observation in that stands behind those held; return if all must be rebuilt."""
-    n, rate = state.held[i], ROOT3 / state.lengthscale[i]
-    features, P, W = state.features[i], state.inverse[i], state.influence[i]
-    f, noise = features[n, :m], state.noise[i, n]
-    k, u = np.empty(n), np.zeros(n)
-    for a in range(n):
-        gap = float(state.clock[i] - state.times[i, a])
-        k[a] = dot(f, features[a, :m]) * correlation(gap, rate)
-    for a in range(n):
-        row, factor = P[a], k[a]
-        for b in range(n):
-            u[b] += factor * row[b]
-    prior = dot(f, f) + noise
-    s = prior - dot(k, u)
-    state.held[i] = n + 1
-    if s < LOST * prior or state.age[i] >= REFRESH:
-        return True
-    r, turned = np.empty((2, m)), np.empty((2, m))
-    decay(i, state, g)
-    gather(u, g, features, n, m, r)
-    for j in range(m):
-        r[0, j] -= f[j]
-        r[1, j] -= f[j]
-    rotate(root, r, m, turned)
-    for a in range(n):
-        row, out, factor = P[a], W[a], u[a] / s
-        for b in range(n):
-            row[b] += factor * u[b]
-        row[n] = P[n, a] = -factor
-        for j in range(m):
-            out[0, j] += factor * turned[0, j]
-            out[1, j] += factor * turned[1, j]
-    P[n, n] = 1.0 / s
-    for j in range(m):
-        W[n, 0, j] = -turned[0, j] / s
-        W[n, 1, j] = -turned[1, j] / s
-    add_outer(1.0 / s, r, m, state.shrinkage[i])
-    state.gain[i] += 0.5 * math.log(s / noise)
-    state.age[i] += 1
-    return False
-
-
-@compiled
-def drop(i: int, a: int, m: int, g: Array, state: StaleArrays) -> bool:
-    """Take observation a away, the last takes its place; return if all must be rebuilt."""
-    n = state.held[i]
-    features, P, W = state.features[i], state.inverse[i], state.influence[i]
-    own, w, turned, p = P[a, a], np.empty((2, m)), np.empty((2, m)), np.empty(n)
-    for b in range(n):
-        p[b] = P[a, b]
-    for j in range(m):
-        turned[0, j] = W[a, 0, j]
-        turned[1, j] = W[a, 1, j]
-    gather(p, g, features, n, m, w)
-    add_outer(-1.0 / own, w, m, state.shrinkage[i])
-    for b in range(n):
-        row, out, factor = P[b], W[b], p[b] / own
-        for c in range(n):
-            row[c] -= factor * p[c]
-        for j in range(m):
-            out[0, j] -= factor * turned[0, j]
-            out[1, j] -= factor * turned[1, j]
-    state.gain[i] += 0.5 * math.log(own * state.noise[i, a])
-    last = n - 1
-    for b in range(n):
-        P[a, b] = P[last, b]
-    for b in range(n):
-        P[b, a] = P[b, last]
-    for j in range(m):
-        features[a, j] = features[last, j]
-        W[a, 0, j] = W[last, 0, j]
-        W[a, 1, j] = W[last, 1, j]
-    g[0, a], g[1, a] = g[0, last], g[1, last]
-    state.rewards[i, a], state.noise[i, a] = state.rewards[i, last], state.noise[i, last]
-    state.times[i, a] = state.times[i, last]
-    state.held[i] = last
-    state.age[i] += 1
-    stale: bool = own * LOST > 1.0 or state.age[i] >= REFRESH
-    return stale
-
-
-@compiled
-def solve(i: int, m: int, g: Array, alpha: Array, state: StaleArrays) -> None:
-    """Compute alpha and M: not step by step, or a large reward would leave its rounding behind."""
-    n, y = state.held[i], state.rewards[i]
-    alpha[:n] = 0.0
-    for a in range(n):
-        row, factor = state.inverse[i, a], y[a]
-        for b in range(n):
-            alpha[b] += factor * row[b]
-    gather(alpha, g, state.features[i], n, m, state.weights[i])
-
-
-@compiled
-def known(i: int, m: int, scale: float, signal: float, space: Space, state: StaleArrays) -> float:
-    """Return how far the posterior is from the prior, squared, over `scale` squared.
-
-    The integral over the future of mean^2 + prior variance - variance.
-    """
-    M, turned = np.empty((2, m)), np.empty((2, m))
-    for j in range(m):
-        M[0, j] = state.weights[i, 0, j] / scale
-        M[1, j] = state.weights[i, 1, j] / scale
-    rotate(space.root, M, m, turned)
-    trace = 0.0
-    for j in range(m):
-        row, Q = space.gram[j], state.shrinkage[i, :, j]
-        for k in range(m):
-            trace += row[k] * (0.5 * (Q[0, k] + Q[1, k]) + 0.25 * Q[2, k])
-    return squared(turned, m) + (signal / scale) / scale * trace
-
-
-@compiled
-def squared(w: Array, m: int) -> float:
-    """Return the integral of e^{-2 r u} |w_1 + r u w_2|^2 over u >= 0, times r."""
-    total = 0.0
-    for j in range(m):
-        x, y = w[0, j], w[1, j]
-        total += 0.5 * x * (x + y) + 0.25 * y * y
-    return total
-
-
-@compiled
-def stalest(
-    i: int,
-    m: int,
-    signal: float,
-    space: Space,
-    alpha: Array,
-    state: StaleArrays,
-    criteria: Array,
-) -> int:
-    """Compute the relative change of the posterior that each removal makes; return the least's.
-
-    Numbers are divided by the largest alpha, so that no square overflows.
-    """
-    n, scale, least = state.held[i], 1.0, 0
-    for a in range(n):
-        scale = max(scale, abs(alpha[a]))
-    total = known(i, m, scale, signal, space, state)
-    for a in range(n):
-        own, ratio = state.inverse[i, a, a], alpha[a] / scale
-        change = (ratio / own) * (ratio / own) + (signal / scale) / scale / own
-        change *= squared(state.influence[i, a], m)
-        criteria[a] = math.sqrt(change / total) if total > 0.0 else 0.0
-        if criteria[a] < criteria[least]:
-            least = a
-    return least
-
-
-@compiled
-def clean(
-    i: int,
-    m: int,
-    rules: Rules,
-    space: Space,
-    g: Array,
-    alpha: Array,
-    criteria: Array,
-    state: StaleArrays,
-) -> None:
-    """Drop the stalest while the budget, or the capacity, asks for it."""
-    paid = state.clock[i] + 1 >= rules.initial
-    if state.clock[i] + 1 > max(rules.initial, 1):  # the first time only sets the clock
-        state.budget[i] *= (1.0 + rules.alpha[i]) ** (1.0 / state.lengthscale[i])
-    while state.held[i] > FEWEST:
-        full = state.held[i] > rules.capacity
-        if not (paid or full):
-            break
-        a = stalest(i, m, rules.signal[i], space, alpha, state, criteria)
-        price = 1.0 + criteria[a]
-        if not full and not price < state.budget[i]:
-            break
-        if not full:
-            state.budget[i] /= price
-        if drop(i, a, m, g, state):
-            rebuild(i, m, space.root, g, state)
-        solve(i, m, g, alpha, state)
-    if state.held[i] <= FEWEST:
-        state.budget[i] = 1.0
-
-
-@compiled
 def observe(
     features: Array,
     rewards: Array,
     noise: Array,
-    active: NDArray[np.bool_],
+    active: Mask,
     rules: Rules,
     space: Space,
     basis: Basis,
@@ -397,38 +53,281 @@ def observe(
 ) -> None:
     """Take in one observation of every active learner, of noise variances `(B,)`, and clean up.
 
-    Then a step passes: see `wgp_agents.kernels.stale_future`.
+    Then a step passes: see `advance_time`.
     """
+    stale, alpha = np.zeros(len(rewards), np.bool_), np.empty(state.times.shape)
+    add(features, rewards, noise, active, rules, space, basis, alpha, state, stale)
+    seen = state.clock + 1
+    due = (seen >= max(rules.initial, 1)) & ((seen - rules.initial) % rules.refit_every == 0)
+    fitted = active & rules.fitted & due
+    if fitted.any():
+        fit(fitted, rules, basis, state, stale)
+    if stale.any():
+        rebuild(stale, space, basis, alpha, state)
+    # The budget grows by 1 + alpha in a lengthscale; the first time only sets the clock.
+    grown = active & (seen > max(rules.initial, 1))
+    growth = (1.0 + rules.alpha) ** (1.0 / state.lengthscale)
+    np.multiply(state.budget, growth, out=state.budget, where=grown)
+    clean(active & (state.held > FEWEST), rules, space, basis, alpha, state)
+    state.budget[active & (state.held <= FEWEST)] = 1.0
+
+
+def clean(
+    going: Mask, rules: Rules, space: Space, basis: Basis, alpha: Array, state: StaleArrays
+) -> None:
+    """Drop the stalest of each in `going` while the budget, or the capacity, asks for it."""
+    going &= (state.clock + 1 >= rules.initial) | (state.held > rules.capacity)
+    places, stale = np.empty(len(going), np.int64), np.empty_like(going)
+    while going.any():
+        choose(going, rules, space, basis, alpha, state, places)
+        if going.any():
+            drop(going, places, basis, alpha, state, stale)
+            if stale.any():
+                rebuild(stale, space, basis, alpha, state)
+        paid = state.clock + 1 >= rules.initial
+        going &= (state.held > FEWEST) & (paid | (state.held > rules.capacity))
+
+
+@subroutine
+def correlation(gap: float, rate: float) -> float:
+    """Return the Matern-3/2 correlation of two times."""
+    return (1.0 + rate * gap) * math.exp(-rate * gap)
+
+
+@subroutine
+def add_blocks(factor: float, w: Array, Q: Array) -> None:
+    """Add factor w w^T of w `(2, m)` to the blocks 11, 12 and 22 of Q."""
+    m, first, second = w.shape[1], w[0], w[1]
+    add_outer(Q[0], factor, first)
+    add_outer(Q[2], factor, second)
+    for i in range(m):
+        row, scaled = Q[1, i], factor * first[i]
+        for j in range(m):
+            row[j] += scaled * second[j]
+
+
+@compiled
+def add(
+    features: Array,
+    rewards: Array,
+    noise: Array,
+    active: Mask,
+    rules: Rules,
+    space: Space,
+    basis: Basis,
+    alpha: Array,
+    state: StaleArrays,
+    stale: Mask,
+) -> None:
+    """Take in the observations; mark in `stale` whose arrays have yet to be rebuilt."""
     size = rules.capacity + 1
-    g, alpha, criteria = np.empty((2, size)), np.empty(size), np.empty(size)
+    g, k, u = np.empty((2, size)), np.empty(size), np.empty(size)
     for i in range(len(rewards)):
         if not active[i]:
             continue
-        m, n, seen = basis.rank[i], state.held[i], state.clock[i] + 1
+        m, n, rate = basis.rank[i], state.held[i], ROOT3 / state.lengthscale[i]
         for j in range(m):
             state.features[i, n, j] = features[i, j]
         state.rewards[i, n], state.times[i, n] = rewards[i], state.clock[i]
         state.noise[i, n] = noise[i] / rules.signal[i]
-        stale = add(i, m, space.root, g, state)
-        due = seen >= max(rules.initial, 1) and (seen - rules.initial) % rules.refit_every == 0
-        if rules.fitted[i] and due and fit(i, m, rules, state):
-            stale = True
-        if stale:
-            rebuild(i, m, space.root, g, state)
-        decay(i, state, g)
-        solve(i, m, g, alpha, state)
-        clean(i, m, rules, space, g, alpha, criteria, state)
+        # k: the covariances with what is held; u = P k; s: the variance given what is held
+        f = features[i, :m]
+        for a in range(n):
+            gap = float(state.clock[i] - state.times[i, a])
+            k[a] = dot(f, state.features[i, a]) * correlation(gap, rate)
+        combine_rows(state.inverse[i], k[:n], u[:n])
+        prior = dot(f, f) + state.noise[i, n]
+        s = prior - dot(k[:n], u[:n])
+        state.held[i] = n + 1
+        if s < LOST * prior or state.age[i] >= REFRESH:
+            stale[i] = True
+            continue
+        border(i, m, s, u[:n], f, space, g, state)
+        state.gain[i] += 0.5 * math.log(s / state.noise[i, n])
+        state.age[i] += 1
+        solve(i, m, g, alpha[i], state)
+
+
+@subroutine
+def border(
+    i: int, m: int, s: float, u: Array, f: Array, space: Space, g: Array, state: StaleArrays
+) -> None:
+    """Give P, R W and Q another observation: P of a bordered matrix, from u and s."""
+    n, P, W = len(u), state.inverse[i], state.influence[i]
+    # r = sum of u_a (g_a, h_a) phi_a less (1, 1) phi, the new observation's own
+    r, turned = np.empty((2, m)), np.empty((2, m))
+    decay(i, state, g)
+    gather(u, g, state.features[i], r)
+    for j in range(m):
+        r[0, j] -= f[j]
+        r[1, j] -= f[j]
+    rotate(space.root, r, turned)
+    # P <- [[P + u u^T / s, -u / s], [-u^T / s, 1 / s]], and W with it
+    add_outer(P, 1.0 / s, u)
+    for a in range(n):
+        P[a, n] = P[n, a] = -u[a] / s
+    P[n, n] = 1.0 / s
+    for a in range(n + 1):
+        factor = u[a] / s if a < n else -1.0 / s
+        for k in range(2):
+            out, row = W[a, k], turned[k]
+            if a == n:
+                out[:] = 0.0
+            for j in range(m):
+                out[j] += factor * row[j]
+    add_blocks(1.0 / s, r, state.shrinkage[i])
+
+
+@subroutine
+def fill_covariance(
+    features: Array, times: Indices, noise: Array, n: int, m: int, rate: float, A: Array
+) -> None:
+    """Compute K + D of the observations held, its upper triangle."""
+    for a in range(n):
+        f = features[a, :m]
+        for b in range(a, n):
+            gap = float(abs(times[a] - times[b]))
+            A[a, b] = dot(f, features[b]) * correlation(gap, rate)
+        A[a, a] += noise[a]
 
 
 @compiled
-def removal_criteria(
-    rules: Rules, space: Space, basis: Basis, state: StaleArrays, criteria: Array
-) -> None:
-    """Compute the relative change that each removal would make to the future from now, `(B, L)`."""
-    size = rules.capacity + 1
-    g, alpha = np.empty((2, size)), np.empty(size)
-    for i in range(len(criteria)):
-        m = basis.rank[i]
+def fit(due: Mask, rules: Rules, basis: Basis, state: StaleArrays, stale: Mask) -> None:
+    """Take the likeliest lengthscale of the grid, the first of equals, for the learners in `due`.
+
+    The rewards have covariance v (K + D); a constant is left out.
+    """
+    for i in range(len(due)):
+        if not due[i]:
+            continue
+        n, m, before = state.held[i], basis.rank[i], state.lengthscale[i]
+        A, z, most = np.empty((n, n)), np.empty(n), -math.inf
+        for lengthscale in rules.grid:
+            fill_covariance(
+                state.features[i], state.times[i], state.noise[i], n, m, ROOT3 / lengthscale, A
+            )
+            # log p(y) = -|z|^2 / (2 v) - log det R, z = R^{-T} y
+            cholesky(A, n, 0.0, 0.0, A)
+            for a in range(n):
+                z[a] = state.rewards[i, a]
+            forward(A, FIRST, z)
+            found = 0.0
+            for a in range(n):
+                found -= 0.5 * z[a] * (z[a] / rules.signal[i]) + math.log(A[a, a])
+            if found > most:  # not if the rewards are near the largest number
+                state.lengthscale[i], most = lengthscale, found
+        if state.lengthscale[i] != before:
+            stale[i] = True
+
+
+@compiled
+def rebuild(stale: Mask, space: Space, basis: Basis, alpha: Array, state: StaleArrays) -> None:
+    """Compute all that follows from the observations held, anew: O(n^3 + n m (n + m))."""
+    g = np.empty((2, state.times.shape[1]))
+    for i in range(len(stale)):
+        if not stale[i]:
+            continue
+        n, m, rate = state.held[i], basis.rank[i], ROOT3 / state.lengthscale[i]
+        features, P, Q = state.features[i], state.inverse[i], state.shrinkage[i]
+        # P = (K + D)^{-1}, and the gain 1/2 log det(I + D^{-1} K)
+        A, w, turned = np.empty((n, n)), np.empty((2, m)), np.empty((2, m))
+        fill_covariance(features, state.times[i], state.noise[i], n, m, rate, A)
+        cholesky(A, n, 0.0, 0.0, A)
+        inverse(A, n, P)
+        state.gain[i] = 0.0
+        for a in range(n):
+            state.gain[i] += math.log(A[a, a]) - 0.5 * math.log(state.noise[i, a])
+        # W_a and R W_a; Q = sum of (g_a, h_a) phi_a W_a^T
         decay(i, state, g)
-        solve(i, m, g, alpha, state)
-        stalest(i, m, rules.signal[i], space, alpha, state, criteria[i])
+        Q[:] = 0.0
+        for a in range(n):
+            gather(P[a, :n], g, features, w)
+            rotate(space.root, w, turned)
+            for j in range(m):
+                state.influence[i, a, 0, j], state.influence[i, a, 1, j] = (
+                    turned[0, j],
+                    turned[1, j],
+                )
+                first, second = g[0, a] * features[a, j], g[1, a] * features[a, j]
+                for k in range(m):
+                    Q[0, j, k] += first * w[0, k]
+                    Q[1, j, k] += first * w[1, k]
+                    Q[2, j, k] += second * w[1, k]
+        state.age[i] = 0
+        solve(i, m, g, alpha[i], state)
+
+
+@compiled
+def choose(
+    going: Mask,
+    rules: Rules,
+    space: Space,
+    basis: Basis,
+    alpha: Array,
+    state: StaleArrays,
+    places: Indices,
+) -> None:
+    """Fill in the place of what each learner in `going` drops, and take those who drop nothing out.
+
+    A removal divides the budget by 1 + its criterion, which must be less than the budget; above
+    the capacity it costs nothing.
+    """
+    criteria = np.empty(rules.capacity + 1)
+    for i in range(len(going)):
+        if not going[i]:
+            continue
+        full = state.held[i] > rules.capacity
+        places[i] = stalest(i, basis.rank[i], rules.signal[i], space, alpha[i], state, criteria)
+        price = 1.0 + criteria[places[i]]
+        if full:
+            continue
+        if price < state.budget[i]:
+            state.budget[i] /= price
+        else:
+            going[i] = False
+
+
+@compiled
+def drop(
+    going: Mask, places: Indices, basis: Basis, alpha: Array, state: StaleArrays, stale: Mask
+) -> None:
+    """Take an observation of every learner in `going` away; the last one takes its place."""
+    size = state.times.shape[1]
+    g, p = np.empty((2, size)), np.empty(size)
+    for i in range(len(going)):
+        stale[i] = False
+        if not going[i]:
+            continue
+        a, m, n, last = places[i], basis.rank[i], state.held[i], state.held[i] - 1
+        features, P, W = state.features[i], state.inverse[i], state.influence[i]
+        own, w, turned = P[a, a], np.empty((2, m)), np.empty((2, m))
+        for b in range(n):
+            p[b] = P[a, b]
+        for j in range(m):
+            turned[0, j], turned[1, j] = W[a, 0, j], W[a, 1, j]
+        # Q, P and W less what came by way of the observation: P <- P - p p^T / P_aa
+        decay(i, state, g)
+        gather(p[:n], g, features, w)
+        add_blocks(-1.0 / own, w, state.shrinkage[i])
+        add_outer(P, -1.0 / own, p[:n])
+        for b in range(n):
+            for k in range(2):
+                out, row, factor = W[b, k], turned[k], p[b] / own
+                for j in range(m):
+                    out[j] -= factor * row[j]
+        state.gain[i] += 0.5 * math.log(own * state.noise[i, a])
+        # The last one takes its place.
+        for b in range(n):
+            P[a, b] = P[last, b]
+        for b in range(n):
+            P[b, a] = P[b, last]
+        for j in range(m):
+            features[a, j] = features[last, j]
+            W[a, 0, j], W[a, 1, j] = W[last, 0, j], W[last, 1, j]
+        state.rewards[i, a], state.noise[i, a] = state.rewards[i, last], state.noise[i, last]
+        state.times[i, a] = state.times[i, last]
+        state.held[i] = last
+        state.age[i] += 1
+        stale[i] = own * LOST > 1.0 or state.age[i] >= REFRESH
+        if not stale[i]:
+            solve(i, m, g, alpha[i], state)

@@ -1,4 +1,4 @@
-"""The contract of every agent."""
+"""The contract of every agent: `reset`, `act`, `observe` and `predict`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
-from wgp_agents.core.access import problem_reader
+from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.core.feedback import (
     checked_actions,
     checked_allowed,
@@ -29,13 +29,12 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.problem import BanditProblem
-from wgp_gym.seeding import seed_list
-from wgp_gym.types import Action, Array, Mask, Observation, Reward
-from wgp_gym.validation import reject
+from wgp_gym.types import Action, Actions, Array, Mask, Observation, Reward
+from wgp_gym.validation import reject, seed_list
 
 __all__ = ["Agent", "locked"]
 
-SAME_PLACE = 1e-6  # an observation shows places in single precision
+SAME_PLACE = 1e-6  # an observation shows points in single precision
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,7 +42,7 @@ A = TypeVar("A", bound="Agent")
 
 
 def locked(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P], R]:
-    """Let one thread at a time into the methods of an agent that read or change what it knows."""
+    """Let one thread at a time into a method that reads or changes an agent."""
 
     @wraps(method)
     def _held(self: A, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,7 +85,7 @@ class Agent(ABC):
     takes_allowed: bool = False
     """Whether its choice keeps to `allowed`; where not, `act` refuses to be given any."""
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: EnvLike) -> None:
         self._lock = threading.RLock()
         self._read_problem = problem_reader(env)
         self.problem: BanditProblem = self._read_problem()
@@ -95,24 +94,24 @@ class Agent(ABC):
         self.arms: Array | None = None
         self.allowed: Mask | None = None
         self._streams: UniformStreams | None = None
-        # How often each learner was shown arms since feedback spoke of the last ones.
+        # How often each learner was shown new arms since feedback about the last ones.
         self._unanswered = np.zeros(self.num_learners, np.int64)
         self._tree: KDTree | None = None
         owner = type(self).__name__
         self._wrapped = read_wrappers(env, owner)
         self._units = Units(owner)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return all but the lock, which belongs to this process."""
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state, with a lock of its own."""
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Restore a state, with a new lock."""
         self.__dict__.update(state)
         self._lock = threading.RLock()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy of one moment, whatever other threads do."""
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Return a copy of the state at one moment, whatever other threads do."""
         with self._lock:
             memo[id(self)] = copied = type(self).__new__(type(self))
             copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
@@ -120,44 +119,44 @@ class Agent(ABC):
 
     @abstractmethod
     def _restart(self, mask: Mask) -> None:
-        """Make the learners in `mask` `(B,)` start anew on `self.problem`."""
+        """Restart the learners in `mask` `(B,)` on `self.problem`."""
 
     @abstractmethod
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+    def _choose(self, uniform: UniformStreams) -> Actions:
         """Return the actions of all learners: arms `(B,)` or points `(B, d)`."""
 
     @abstractmethod
-    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        """Take in one play of every learner in `active` `(B,)`.
+    def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
+        """Learn from one play of every learner in `active` `(B,)`.
 
-        Where arms are drawn anew at each step, `actions` are the places of those played, `(B, d)`.
+        Where arms are drawn anew at each step, `actions` are the points played, `(B, d)`.
         """
 
     def _reward_bounds(self) -> RewardBounds | None:
-        """Return what the learners take for granted of rewards; None where that is nothing."""
+        """Return what the learners assume of rewards; None where that is nothing."""
         return None
 
     @locked
     def reset(
         self, seed: int | Sequence[int] | None = None, *, learners: ArrayLike | None = None
     ) -> None:
-        """Start learners anew, on the episode that the environment is in now.
+        """Restart learners, on the episode that the environment is in now.
 
         Args:
             seed: s gives learner i the seed s + i; a sequence gives each of all its own. None
-                goes on with the streams at hand, or takes fresh entropy.
-            learners: Which start anew, `(B,)`; the others go on as if nothing had been. Default:
-                all.
+                continues the current streams, or takes fresh entropy.
+            learners: Who restarts, `(B,)`; the others go on unchanged. Default: all.
 
         Raises:
             ValueError: If there is not one seed, an int of at least 0, for each learner, or
                 `learners` is not one truth value for each.
-            RuntimeError: If only some are to start anew, and none has ever started.
+            RuntimeError: If only some are to restart, before the first `reset` of all.
         """
         mask = checked_learners("learners", "reset", learners, self.num_learners)
         seeds = seed_list(seed, self.num_learners)
-        if not mask.all():
-            self._require_reset()
+        if self._streams is None and not mask.all():
+            owner = type(self).__name__
+            raise RuntimeError(f"Reset all learners first, by {owner}.reset() without 'learners'.")
         self._begin(mask)
         if self._streams is None or (seed is not None and mask.all()):
             self._streams = UniformStreams(seeds)
@@ -177,9 +176,9 @@ class Agent(ABC):
         """Choose an action.
 
         Args:
-            observation: The environment's last observation. Bandit learners learn from
-                `observe` alone, and look at it only where it shows the arms of this step.
-            allowed: Which arms are there to be played, `(n,)`, or `(B, n)`. Default: all.
+            observation: The environment's last observation. It is read only where it shows the arms
+                of this step; rewards come through `observe`.
+            allowed: Which arms may be played, `(n,)`, or `(B, n)`. Default: all.
 
         Returns:
             An arm's index or a point `(d,)`; with a vector environment, `(B,)` or `(B, d)`.
@@ -191,14 +190,19 @@ class Agent(ABC):
         """
         uniform = self._require_reset()
         mask = None if allowed is None else self._checked_allowed(allowed)
+        before = self.arms, self.allowed, self._unanswered
         if self.problem.contextual:
             self._wrapped.check_shown("act")
             rows = rows_of(observation, self.problem, self.num_learners)
             shown = shown_arms(rows, self.problem)
-            self._unanswered += (self._unanswered == 0) | ~self._last_shown(shown)
-            self.arms = shown
+            first = (self._unanswered == 0) | ~self._last_shown(shown)
+            self.arms, self._unanswered = shown, self._unanswered + first
         self.allowed = mask
-        actions = self._wrapped.outwards(self._choose(uniform))
+        try:
+            actions = self._wrapped.outwards(self._choose(uniform))
+        except Exception:  # a choice that was refused has shown nothing
+            self.arms, self.allowed, self._unanswered = before
+            raise
         if self.batched:
             return actions
         return actions[0] if self.problem.continuous else int(actions[0])
@@ -209,7 +213,7 @@ class Agent(ABC):
         if self.problem.continuous:
             reject("allowed", "act", "left out: a box has no arms", allowed)
         if not self.takes_allowed:
-            reject("allowed", "act", f"left out: {owner} has no score of each arm", allowed)
+            reject("allowed", "act", f"left out: {owner} does not keep to a mask", allowed)
         return checked_allowed(allowed, (self.num_learners, len(self.problem.domain)))
 
     @locked
@@ -225,12 +229,12 @@ class Agent(ABC):
 
         Args:
             action: What was played, in the form that `act` returns.
-            reward: What was paid for it, a float, or `(B,)`. Beyond 1e140 it counts as that.
+            reward: Its reward, a float, or `(B,)`. It is clipped to +-1e140.
             arms: Where arms are drawn anew at each step, those that the action is one of, `(n, d)`
-                or `(B, n, d)`. Default: those that were shown last; feedback that comes after
-                others were shown must say which it means.
-            active: Who has something to learn, `(B,)`; of the others, action and reward are not
-                looked at, and nothing changes. Default: all.
+                or `(B, n, d)`. Default: those last shown. Feedback that comes after other arms
+                were shown must name its own.
+            active: Who learns, `(B,)`; the actions and rewards of the others are not read. Default:
+                all.
 
         Raises:
             RuntimeError: If `reset` was not called before, the arms were not shown to `act`, or
@@ -239,10 +243,11 @@ class Agent(ABC):
                 or not finite. In either case the agent is then as it was.
         """
         self._require_reset()
-        learns = checked_learners("active", "observe", active, self.num_learners)
-        if not learns.any():
-            return
-        if not learns.all():
+        learns = np.ones(self.num_learners, bool)
+        if active is not None:
+            learns = checked_learners("active", "observe", active, self.num_learners)
+            if not learns.any():
+                return
             action, reward = of_active(action, learns), of_active(reward, learns)
         batch = (self.num_learners,) if self.batched else ()
         actions = checked_actions(self._wrapped.inwards(action), self.problem)
@@ -259,14 +264,14 @@ class Agent(ABC):
             self._unanswered[learns & self._last_shown(meant)] = 0
 
     def _last_shown(self, arms: Array) -> Mask:
-        """Return whose arms these are, of those that were last shown, `(B,)`."""
+        """Return for whom these are the arms last shown, `(B,)`."""
         if self.arms is None:
             return np.zeros(self.num_learners, bool)
         same: Mask = (arms == self.arms).all(axis=(1, 2))
         return same
 
     def _meant(self, arms: ArrayLike | None, learns: Mask) -> Array:
-        """Return the arms that feedback speaks of, `(B, n, d)`."""
+        """Return the arms that feedback is about, `(B, n, d)`."""
         if arms is not None:
             return checked_arms(arms, self.problem)
         if self.arms is None:
@@ -286,11 +291,11 @@ class Agent(ABC):
     @locked
     def predict(
         self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
+        observation: Observation,
+        state: object = None,
+        episode_start: ArrayLike | None = None,
         deterministic: bool = True,
-    ) -> tuple[Any, None]:
+    ) -> tuple[Actions, None]:
         """Choose actions from observations alone, as stable-baselines3 asks a policy.
 
         An observation shows the last action and its reward, so the agent learns from it before
@@ -312,7 +317,6 @@ class Agent(ABC):
                 a number in them is none that the task shows, a wrapper changes them, or there is
                 not one `episode_start` for each learner. The agent is then as it was.
         """
-        del state, deterministic
         self._wrapped.check_shown("predict")
         rows = checked_rows(rows_of(observation, self.problem, self.num_learners), self.problem)
         fresh = rows[:, 1] == 0
@@ -338,12 +342,8 @@ class Agent(ABC):
         chosen = self._wrapped.outwards(self._choose(streams))
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
 
-    def _decode(self, places: Array, active: Mask) -> NDArray[Any]:
-        """Return the actions that stand at `places` `(B, d)`, as an observation shows them.
-
-        Raises:
-            ValueError: If there is none at the place of a learner in `active` `(B,)`.
-        """
+    def _decode(self, places: Array, active: Mask) -> Actions:
+        """Return the actions at `places` `(B, d)`, as an observation shows them."""
         if self.problem.continuous or self.problem.contextual:
             return places
         if self._tree is None:

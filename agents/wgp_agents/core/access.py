@@ -1,20 +1,42 @@
-"""Reading an attribute of an environment, whatever it is wrapped in."""
+"""What agents are made from, and reading an attribute of it, whatever it is wrapped in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import gymnasium
+from gymnasium.vector import VectorEnv
 
 from wgp_gym.problem import BanditProblem
 
-__all__ = ["changes_reader", "environment_id", "optimum_reader", "problem_reader", "truth_reader"]
+__all__ = ["EnvLike", "StackedEnvs", "environment_id", "problem_reader", "truth_reader"]
+
+Read = TypeVar("Read")
+
+
+class StackedEnvs(Protocol):
+    """A vector environment of stable-baselines3, as far as agents look at it."""
+
+    num_envs: int
+
+    def get_attr(self, attr_name: str) -> list[Any]:
+        """Return an attribute of each sub-environment."""
+
+    def env_method(self, method_name: str, *method_args: Any) -> list[Any]:
+        """Return what a method of each sub-environment returns."""
+
+
+EnvLike = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | StackedEnvs | BanditProblem
+"""What an agent is made from: an environment, a vector environment, or the `BanditProblem` alone.
+
+Environments may be wrapped; the bare one has a `problem`.
+"""
 
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(Generic[Read]):
     """A function of an environment.
 
     A copied agent reads the same environment, or the copy that was made of it just before in
@@ -25,33 +47,29 @@ class Reader:
         arguments: Its arguments.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Read]
     arguments: tuple[Any, ...]
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Read:
         """Read."""
         return self.function(*self.arguments)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Reader:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Reader[Read]:
         """Return this reader, of the environment's copy where there is one already."""
         return Reader(self.function, tuple(memo.get(id(one), one) for one in self.arguments))
 
 
-def problem_reader(source: Any) -> Reader:
+def problem_reader(source: EnvLike) -> Reader[BanditProblem]:
     """Return a function that reads what a learner may know of the episode being played.
 
-    Args:
-        source: A `BanditProblem`; a Gymnasium environment or vector environment over tasks of
-            `wgp_gym`, wrapped or not; or a stable-baselines3 vector environment over them.
-
     Raises:
-        TypeError: If it is none of these.
+        TypeError: If an agent cannot be made from this.
     """
     if isinstance(source, BanditProblem):
         return Reader(given_problem, (source,))
     if isinstance(source, gymnasium.Env) and source.has_wrapper_attr("problem"):
         return Reader(wrapped_problem, (source,))
-    if isinstance(source, gymnasium.vector.VectorEnv):
+    if isinstance(source, VectorEnv):
         base: Any = source.unwrapped
         if hasattr(base, "problem"):
             return Reader(getattr, (base, "problem"))
@@ -60,43 +78,25 @@ def problem_reader(source: Any) -> Reader:
     elif hasattr(source, "env_method"):  # stable-baselines3's vector environments
         return Reader(stacked_problem, (source,))
     raise TypeError(
-        f"An agent is made from a BanditProblem or from an environment of wgp_gym. Got {source!r}."
+        "An agent is made from a BanditProblem or from an environment of wgp_gym (or another "
+        f"whose bare environment has a `problem`). Got {source!r}."
     )
 
 
-def optimum_reader(env: Any) -> Reader:
-    """Return a function that reads the action with the largest expected reward, for oracles.
+def truth_reader(env: EnvLike, method: str) -> Reader[Any]:
+    """Return a function that reads what a method of the bare environment returns, for oracles.
 
     Args:
-        env: An environment as `problem_reader` takes it.
-
-    Raises:
-        TypeError: If it is not an environment.
-    """
-    return truth_reader(env, "optimal_action")
-
-
-def changes_reader(env: Any) -> Reader:
-    """Return a function that reads whether the next action meets a new function, for oracles.
-
-    Args:
-        env: An environment as `problem_reader` takes it.
-
-    Raises:
-        TypeError: If it is not an environment.
-    """
-    return truth_reader(env, "function_changes")
-
-
-def truth_reader(env: Any, method: str) -> Reader:
-    """Return a function that reads what a method of the bare environment returns.
+        env: What the oracle is made from.
+        method: As "optimal_action", the action with the largest expected reward, or
+            "function_changes", whether the next action meets a new function.
 
     Raises:
         TypeError: If it is not an environment.
     """
     if isinstance(env, gymnasium.Env):
         return Reader(call, (env, "get_wrapper_attr", method))
-    if isinstance(env, gymnasium.vector.VectorEnv):
+    if isinstance(env, VectorEnv):
         base: Any = env.unwrapped
         if hasattr(base, method):
             return Reader(call, (base, method))
@@ -106,7 +106,7 @@ def truth_reader(env: Any, method: str) -> Reader:
     raise TypeError(f"An oracle needs an environment, to read the truth from. Got {env!r}.")
 
 
-def environment_id(source: Any) -> str | None:
+def environment_id(source: EnvLike) -> str | None:
     """Return the id that an environment was made from, or None: of a problem, or if unknown."""
     spec = None if hasattr(source, "env_method") else getattr(source, "spec", None)
     if spec is None and hasattr(source, "get_attr"):  # vector environments of single ones

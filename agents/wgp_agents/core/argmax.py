@@ -1,4 +1,4 @@
-"""The largest of B rows of numbers, ties broken at random: the last step of nearly every agent."""
+"""How an arm is picked: argmax with ties broken at random, and uniformly."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ import math
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.types import Array, Indices, Mask
+from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Actions, Array, Indices, Mask
 
-__all__ = ["TIE", "argmax", "not_finite"]
+__all__ = ["TIE", "anywhere", "argmax", "not_finite"]
 
 TIE = 1e-9  # values this close to the best count as equal to it
 
 
 def argmax(index: Array, uniform: Array, allowed: Mask | None = None) -> Indices:
-    """Return where the largest number of every learner is, `(B,)`; a uniform draw breaks ties.
+    """Return the index of the largest number of every learner, `(B,)`, ties broken at random.
 
     Args:
         index: `(B, n)`; infinity for what must be chosen, minus infinity for what must not.
         uniform: One draw from [0, 1) for each learner, `(B,)`.
-        allowed: What may be chosen at all, `(B, n)`, at least one of each row; None: everything.
+        allowed: What may be chosen, `(B, n)`, at least one of each row; None: everything.
 
     Raises:
         ValueError: If one is not a number.
     """
     if allowed is not None:
         kept = np.where(allowed, index, -math.inf)
-        none = kept.max(axis=1, keepdims=True) == -math.inf  # then all that are allowed are alike
+        none = kept.max(axis=1, keepdims=True) == -math.inf  # then all allowed ones tie
         index = np.where(none & allowed, 0.0, kept)
     chosen = np.zeros(len(index), np.int64)
     if not fill_argmax(index, uniform, TIE, chosen):
@@ -37,8 +38,20 @@ def argmax(index: Array, uniform: Array, allowed: Mask | None = None) -> Indices
     return chosen
 
 
+def anywhere(
+    problem: BanditProblem, uniform: UniformStreams, allowed: Mask | None = None
+) -> Actions:
+    """Return uniformly random actions: arms `(B,)`, of those allowed, or points `(B, d)`."""
+    if problem.continuous:
+        draws = [uniform.draw() for _ in range(problem.domain.shape[1])]
+        return np.stack(draws, axis=1).astype(np.float32)
+    if allowed is not None:
+        return argmax(np.zeros(allowed.shape), uniform.draw(), allowed)
+    return (uniform.draw() * len(problem.domain)).astype(np.int64)
+
+
 def not_finite() -> NoReturn:
-    """Raise the error of a posterior that is not finite: it is never played.
+    """Raise the error of a posterior that is not finite.
 
     Raises:
         ValueError: Always.
@@ -51,13 +64,13 @@ def not_finite() -> NoReturn:
 
 @compiled
 def is_tied(value: float, least: float) -> bool:
-    """Return whether an index is one of the largest, which all are where none may be chosen."""
+    """Return whether an index is one of the largest; all are where all are minus infinity."""
     return value >= least or least == -math.inf
 
 
 @compiled
-def fill_argmax(index: Array, uniform: Array, tie: float, chosen: NDArray[np.int64]) -> bool:
-    """Fill in where the largest index of every learner is; return whether all are numbers."""
+def fill_argmax(index: Array, uniform: Array, tie: float, chosen: Indices) -> bool:
+    """Fill in the index of the largest number of every learner; return whether all are numbers."""
     numbers = True
     for i in range(len(index)):
         best, count = -math.inf, 0
@@ -67,7 +80,7 @@ def fill_argmax(index: Array, uniform: Array, tie: float, chosen: NDArray[np.int
                 best = value
         for value in index[i]:
             count += is_tied(value, best - tie)
-        rank = min(int(uniform[i] * count), count - 1)
+        rank = min(int(uniform[i] * count), count - 1)  # which of the tied ones is chosen
         for k in range(index.shape[1]):
             if is_tied(index[i, k], best - tie):
                 if rank == 0:

@@ -1,14 +1,16 @@
-"""What an agent is told, checked before anything changes and before a compiled loop sees it."""
+"""What an agent is told, checked before anything changes and before a compiled loop sees it.
+
+Each function returns what it was given as arrays for B learners, and raises ValueError where there
+is not one value for each learner, or one is not what it must be.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Action, Actions, Array, Mask, Reward
 from wgp_gym.validation import as_floats, reject
 
 __all__ = [
@@ -23,18 +25,15 @@ __all__ = [
 ]
 
 LARGEST = 1e140  # rewards beyond it count as it: squares over a small lambda must be numbers
-OBSERVE, PREDICT = "observe", "predict"
+OBSERVE = "observe"
 
 
-def checked_rewards(reward: Any, shape: tuple[int, ...]) -> Array:
+def checked_rewards(reward: Reward, shape: tuple[int, ...]) -> Array:
     """Return the rewards that `observe` was given, `(B,)`: see `clipped`.
 
     Args:
         reward: A number or a truth value; of a batch, an array of them.
         shape: What its shape must be: (), or `(B,)`.
-
-    Raises:
-        ValueError: If there is not one for each learner, or one is missing or not finite.
     """
     if shape == () and type(reward) is float and -LARGEST <= reward <= LARGEST:
         return np.array([reward])  # the usual case, at once
@@ -50,7 +49,7 @@ def clipped(rewards: Array) -> Array:
     return np.minimum(np.maximum(rewards, -LARGEST), LARGEST)
 
 
-def truth_as_numbers(value: Any) -> Any:
+def truth_as_numbers(value: object) -> object:
     """Return 0 or 1 in the place of a truth value: a click is a reward."""
     if isinstance(value, (list, tuple)):
         truth = all(isinstance(one, (bool, np.bool_)) for one in value)
@@ -59,16 +58,8 @@ def truth_as_numbers(value: Any) -> Any:
     return np.asarray(value, float) if truth and not np.ma.is_masked(value) else value
 
 
-def checked_actions(action: Any, problem: BanditProblem) -> NDArray[Any]:
-    """Return the actions that `observe` was given: arms `(B,)`, or points `(B, d)`.
-
-    Args:
-        action: In the form that `act` returns.
-        problem: The problem at hand.
-
-    Raises:
-        ValueError: If one does not fit the problem, or there is not one for each learner.
-    """
+def checked_actions(action: Action, problem: BanditProblem) -> Actions:
+    """Return the actions that `observe` was given: arms `(B,)`, or points `(B, d)`."""
     batch = () if problem.batch_size is None else (problem.batch_size,)
     usual = batch == () and type(action) is int and not problem.continuous
     if usual and 0 <= action < len(problem.domain):
@@ -85,40 +76,22 @@ def checked_actions(action: Any, problem: BanditProblem) -> NDArray[Any]:
     return numbers.astype(dtype).reshape(-1, *point)
 
 
-def checked_arms(arms: Any, problem: BanditProblem) -> Array:
-    """Return the arms that feedback speaks of, `(B, n, d)`.
-
-    Args:
-        arms: Where they stand, `(n, d)`, or `(B, n, d)` as `Agent.arms` has them.
-        problem: The problem at hand.
-
-    Raises:
-        ValueError: If the problem's arms stay the same, or these do not fit it.
-    """
+def checked_arms(arms: ArrayLike, problem: BanditProblem) -> Array:
+    """Return the arms that feedback speaks of, `(B, n, d)`; of a single learner also `(n, d)`."""
     if not problem.contextual:
         reject("arms", OBSERVE, "left out where arms stay the same", arms)
     n, d = problem.domain.shape
     single = problem.batch_size is None and np.ndim(arms) != 3
     shape = (n, d) if single else (problem.batch_size or 1, n, d)
-    rule = f"places in [0, 1]^{shape[-1]}, in an array {shape}"
+    rule = f"places in [0, 1]^{d}, in an array {shape}"
     places = as_floats("arms", arms, OBSERVE, rule)
     if places.shape != shape or not (places.min() >= 0 and places.max() <= 1):
         reject("arms", OBSERVE, rule, arms)
-    return places.reshape(-1, *problem.domain.shape)
+    return places.reshape(-1, n, d)
 
 
 def checked_learners(name: str, owner: str, given: ArrayLike | None, learners: int) -> Mask:
-    """Return which learners are meant, `(B,)`.
-
-    Args:
-        name: The parameter's name.
-        owner: The method whose parameter it is.
-        given: True or False for each learner, `(B,)`, or for all; None is all.
-        learners: B.
-
-    Raises:
-        ValueError: If there is not one for each learner.
-    """
+    """Return which learners are meant, `(B,)`: as given, for each or for all; None is all."""
     if given is None:
         return np.ones(learners, bool)
     rule = f"True or False, in an array ({learners},)"
@@ -129,61 +102,53 @@ def checked_learners(name: str, owner: str, given: ArrayLike | None, learners: i
 
 
 def checked_allowed(given: ArrayLike, shape: tuple[int, int]) -> Mask:
-    """Return which arms each learner may play now, `(B, n)`.
-
-    Args:
-        given: True or False for each arm, `(n,)`, or for each learner too, `(B, n)`.
-        shape: B and n.
-
-    Raises:
-        ValueError: If it has another shape, or leaves a learner no arm.
-    """
+    """Return which arms each learner may play now, `(B, n)`: at least one."""
     rule = f"True for at least one arm of each learner, in an array {shape[1:]} or {shape}"
     mask = as_truth("allowed", "act", given, rule)
     if mask.shape not in (shape, shape[1:]) or not mask.any(axis=-1).all():
         reject("allowed", "act", rule, given)
-    return np.broadcast_to(mask, shape)
+    return np.broadcast_to(mask, shape).copy()  # the caller may change its own
 
 
-def as_truth(name: str, owner: str, given: ArrayLike, rule: str) -> Mask:
-    """Return truth values, given as such or as 0 and 1.
+def checked_starts(episode_start: ArrayLike, learners: int) -> Mask:
+    """Return whose episodes have just begun, `(B,)`."""
+    rule = f"True or False, in an array ({learners},)"
+    starts = np.atleast_1d(as_truth("episode_start", "predict", episode_start, rule))
+    if starts.shape != (learners,):
+        reject("episode_start", "predict", rule, episode_start)
+    return starts
 
-    Raises:
-        ValueError: If they are none.
-    """
-    numbers = as_floats(name, truth_as_numbers(np.asarray(given)), owner, rule)
+
+def as_truth(name: str, owner: str, given: object, rule: str) -> Mask:
+    """Return truth values, given as such or as 0 and 1; anything else raises `ValueError`."""
+    try:
+        truth = np.asarray(given)
+    except Exception:  # there is no end to what an object may raise
+        reject(name, owner, rule, given)
+    if truth.dtype.kind == "b" and not np.ma.is_masked(given):
+        return truth
+    numbers = as_floats(name, given, owner, rule)
     if not np.isin(numbers, (0.0, 1.0)).all():
         reject(name, owner, rule, given)
     return numbers.astype(bool)
 
 
-def of_active(values: Any, active: Mask) -> Any:
+def of_active(values: Action, active: Mask) -> Action:
     """Return what was told of all learners; in the place of inactive ones what an active one has.
 
-    Of these nothing is looked at, not even whether it is a number.
+    Of the inactive nothing is looked at, not even whether it is a number.
 
     Args:
         values: `(B, ...)`; anything else is returned as it is, and refused later.
-        active: Who learns, `(B,)`; not all.
+        active: Who learns, `(B,)`, at least one.
     """
-    if not hasattr(values, "__len__") or len(values) != len(active):
+    if active.all():
         return values
-    first = values[int(active.argmax())]
-    return [one if learns else first for one, learns in zip(values, active, strict=True)]
-
-
-def checked_starts(episode_start: ArrayLike, learners: int) -> Mask:
-    """Return whose episodes have just begun, `(B,)`.
-
-    Args:
-        episode_start: True or False, or 1 or 0, for each learner.
-        learners: B.
-
-    Raises:
-        ValueError: If there is not one for each learner.
-    """
-    rule = f"True or False, in an array ({learners},)"
-    starts = np.atleast_1d(as_truth("episode_start", PREDICT, episode_start, rule))
-    if starts.shape != (learners,):
-        reject("episode_start", PREDICT, rule, episode_start)
-    return starts
+    try:
+        rows = list(values)
+    except Exception:  # no list of anything, whatever it raises
+        return values
+    if len(rows) != len(active):
+        return values
+    first = rows[int(active.argmax())]
+    return [one if learns else first for one, learns in zip(rows, active, strict=True)]

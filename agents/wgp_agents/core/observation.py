@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Observation
 from wgp_gym.validation import as_floats, shown
 
 __all__ = ["checked_rows", "observation_of", "rows_of", "shown_arms"]
@@ -30,17 +28,10 @@ def observation_of(arms: Array) -> Array:
     return np.concatenate([np.zeros((*flat.shape[:-1], 3 + places.shape[-1])), flat], axis=-1)
 
 
-def rows_of(observation: Any, problem: BanditProblem, learners: int) -> Array:
-    """Return one observation for each learner, `(B, size)`.
+def rows_of(observation: Observation, problem: BanditProblem, learners: int) -> Array:
+    """Return one observation for each learner, `(B, size)`; ValueError if there are not so many.
 
-    Args:
-        observation: `(size,)`, or `(B, size)`; size is 3 + d, and n d more where the arms are drawn
-            anew at each step.
-        problem: The problem at hand.
-        learners: B.
-
-    Raises:
-        ValueError: If there are not so many, or they are not of this size.
+    Their size is 3 + d, and n d more where the arms are drawn anew at each step.
     """
     rows = np.atleast_2d(as_floats("observation", observation, "an agent", "an array of numbers"))
     if len(rows) != learners:
@@ -55,17 +46,9 @@ def rows_of(observation: Any, problem: BanditProblem, learners: int) -> Array:
 
 
 def shown_arms(rows: Array, problem: BanditProblem) -> Array:
-    """Return the arms that observations `(B, size)` show, `(B, n, d)`.
-
-    Args:
-        rows: The observations.
-        problem: The problem at hand, whose arms are drawn anew at each step.
-
-    Raises:
-        ValueError: If one is not in [0, 1]^d.
-    """
+    """Return the arms that observations `(B, size)` show, `(B, n, d)`, if in [0, 1]^d."""
     n, dim = problem.domain.shape
-    arms = rows[:, 3 + dim :].reshape(-1, n, dim)
+    arms = rows[:, 3 + dim :].reshape(-1, n, dim).copy()  # the caller may use its buffer again
     if not (arms.min() >= 0 and arms.max() <= 1):
         raise ValueError(f"The arms shown must be in [0, 1]^{dim}. Got {shown(arms)} instead.")
     return arms
@@ -74,14 +57,7 @@ def shown_arms(rows: Array, problem: BanditProblem) -> Array:
 def checked_rows(rows: Array, problem: BanditProblem) -> Array:
     """Return observations `(B, size)` as they are, if a task can show their numbers.
 
-    Rewards are not looked at, nor the arms: `shown_arms` does.
-
-    Args:
-        rows: The observations.
-        problem: The problem at hand.
-
-    Raises:
-        ValueError: If one is none that a task shows, as after a wrapper that changes them.
+    A wrapper may have changed them. Rewards are not looked at, nor the arms: `shown_arms` does.
     """
     head = rows[:, : 2 + problem.domain.shape[1]]  # t / T, has_last, the place of the last action
     fits = (head >= 0) & (head <= 1)

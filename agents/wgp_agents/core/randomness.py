@@ -27,12 +27,7 @@ class UniformStreams:
         self._used = BLOCK
 
     def reseed(self, seeds: Sequence[int | None], mask: Mask) -> None:
-        """Let the streams in `mask` `(B,)` begin anew, from seeds of their own.
-
-        Args:
-            seeds: One for each of all B streams; those outside `mask` are not looked at.
-            mask: Which streams.
-        """
+        """Restart the streams in `mask` `(B,)` from their seeds, `(B,)`."""
         for i in np.flatnonzero(mask).tolist():
             self._generators[i] = stream(seeds[i])
             self._block[self._used :, i] = self._generators[i].random(BLOCK - self._used)

@@ -1,46 +1,23 @@
 """Random variates for every learner, from one uniform draw of each.
 
-All streams move together, while how many numbers a variate takes may be a matter of chance: so
-the draw is the seed of a SplitMix64 sequence [SLF14], from which a learner takes what it needs.
-
-References:
-    [Che78] Cheng. Generating Beta Variates with Nonintegral Shape Parameters. Communications of
-    the ACM 21, 1978.
-    [SLF14] Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014.
+All streams move together, but the number of draws that a variate takes may be random. So the draw
+is the seed of a SplitMix64 sequence, which gives a learner all that it needs.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.kernels.sampling import Seeds, fill_beta, fill_uniform
 from wgp_gym.types import Array
 
-__all__ = ["Seeds", "beta_variates", "normal_variates", "seeds_of"]
-
-Seeds = NDArray[np.uint64]
-
-STEP = np.uint64(0x9E3779B97F4A7C15)  # the constants of SplitMix64
-FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S12, S27, S30, S31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
-LOG_4 = math.log(4.0)
-SQUEEZE = 1.0 + math.log(5.0)
+__all__ = ["Seeds", "beta_variates", "fill_uniform", "normal_variates", "seeds_of"]
 
 
 def normal_variates(uniform: UniformStreams, count: int) -> Array:
-    """Return standard normal variates, `(B, count)`; one draw for each learner.
-
-    The first ones do not depend on how many there are.
-
-    Args:
-        uniform: The learners' streams.
-        count: How many of each learner.
-    """
+    """Return standard normal variates, `(B, count)`; the first ones do not depend on `count`."""
     seeds = seeds_of(uniform)
     draws = np.empty((len(seeds), count))
     fill_uniform(seeds, draws)
@@ -49,15 +26,9 @@ def normal_variates(uniform: UniformStreams, count: int) -> Array:
 
 
 def beta_variates(uniform: UniformStreams, first: Array, second: Array) -> Array:
-    """Return variates of Beta(a, b), `(B, K)`, exact up to rounding; one draw for each learner.
+    """Return variates of Beta(a, b), `(B, K)`, for a and b of at least 1; exact up to rounding.
 
-    By rejection from a log-logistic law, algorithm BB of [Che78]: at most 4 / e = 1.47 trials on
-    average, of two uniform numbers each.
-
-    Args:
-        uniform: The learners' streams.
-        first: a >= 1, `(B, K)`.
-        second: b >= 1, `(B, K)`.
+    They come by rejection from a log-logistic law: at most 4 / e = 1.47 trials on average.
     """
     variates = np.empty(first.shape)
     fill_beta(seeds_of(uniform), first, second, variates)
@@ -65,66 +36,5 @@ def beta_variates(uniform: UniformStreams, first: Array, second: Array) -> Array
 
 
 def seeds_of(uniform: UniformStreams) -> Seeds:
-    """Return a draw of every learner as a whole number of 53 bits, `(B,)`."""
+    """Return a draw of every learner as an integer of 53 bits, `(B,)`."""
     return (uniform.draw() * 2.0**53).astype(np.uint64)
-
-
-@compiled
-def mixed(state: np.uint64) -> np.uint64:
-    """Return the number that SplitMix64 makes of a state."""
-    z = (state ^ (state >> S30)) * FIRST
-    z = (z ^ (z >> S27)) * SECOND
-    return z ^ (z >> S31)
-
-
-@compiled
-def fraction(state: np.uint64) -> float:
-    """Return a uniform number from (0, 1) for a state; 52 bits, or the largest would round to 1."""
-    return (float(mixed(state) >> S12) + 0.5) * 2.0**-52
-
-
-@compiled
-def beta_variate(state: np.uint64, first: float, second: float) -> tuple[np.uint64, float]:
-    """Return the next state and a variate of Beta(first, second), both >= 1; see [Che78].
-
-    With a the smaller one, b the larger, and L logistic of scale 1 / lambda, a e^L / (b + a e^L)
-    is a variate of the smaller one's side if the trial succeeds. [Che78] has lambda^2 = (2 a b - a
-    - b) / (a + b - 2) where both are above 1; the form below has its limit, 1, at a = b = 1.
-    """
-    a, b = min(first, second), max(first, second)
-    p, q = a - 1.0, b - 1.0
-    power = math.sqrt(1.0 + 2.0 * p * (q / (p + q))) if q > 0.0 else 1.0  # lambda
-    while True:
-        state += STEP
-        u = fraction(state)
-        state += STEP
-        z = u * u * fraction(state)
-        v = math.log(u / (1.0 - u)) / power
-        w = a * math.exp(v)
-        r = (a + power) * v - LOG_4
-        # log z <= 5 z - 1 - log 5, and log x >= 1 - 1 / x: these two spare most logarithms.
-        if a + r - w < 5.0 * z - SQUEEZE:
-            log_z = math.log(z)
-            if r + (a + b) * math.log((a + b) / (b + w)) < log_z:
-                continue
-        share = w / (b + w) if first <= second else b / (b + w)
-        return state, share
-
-
-@compiled
-def fill_beta(seeds: Seeds, first: Array, second: Array, variates: Array) -> None:
-    """Fill in a variate of Beta(a, b) for every learner and arm. See `beta_variates`."""
-    for i in range(len(seeds)):
-        state = mixed(seeds[i] + STEP)
-        for k in range(first.shape[1]):
-            state, variates[i, k] = beta_variate(state, first[i, k], second[i, k])
-
-
-@compiled
-def fill_uniform(seeds: Seeds, draws: Array) -> None:
-    """Fill in a uniform number from (0, 1) for every learner and arm."""
-    for i in range(len(seeds)):
-        state = mixed(seeds[i] + STEP)
-        for k in range(draws.shape[1]):
-            state += STEP
-            draws[i, k] = fraction(state)

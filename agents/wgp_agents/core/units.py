@@ -7,10 +7,9 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Mask
 
 __all__ = ["RewardBounds", "RewardUnits", "Units", "bounds_by_norm"]
 
@@ -94,7 +93,7 @@ class Units:
             slack = ROUNDING * np.maximum(abs(bounds.low), abs(bounds.high)) + factor * bounds.noise
             self._low, self._high = bounds.low - slack, bounds.high + slack
 
-    def watch(self, rewards: Array, active: NDArray[np.bool_]) -> None:
+    def watch(self, rewards: Array, active: Mask) -> None:
         """Look at rewards `(B,)`, of the learners in `active` `(B,)`, before they are learned."""
         if self._bounds is None or self._warned:
             return
@@ -105,7 +104,7 @@ class Units:
         if outside.any():
             self._tell(rewards, outside, self._bounds)
 
-    def _tell(self, rewards: Array, outside: NDArray[np.bool_], bounds: RewardBounds) -> None:
+    def _tell(self, rewards: Array, outside: Mask, bounds: RewardBounds) -> None:
         i, many = int(outside.argmax()), len(outside)
         who = self._owner
         if many > 1:
@@ -118,12 +117,9 @@ class Units:
         )
 
     def changed(self, wrapper: str, problem: BanditProblem, stacklevel: int = 5) -> None:
-        """Warn of a wrapper that changes the rewards.
+        """Warn of a wrapper, by its name, that changes the rewards.
 
-        Args:
-            wrapper: Its name.
-            problem: The problem at hand.
-            stacklevel: How many frames up the user's call is; default: from `Agent.observe`.
+        The user's call is `stacklevel` frames up; default: from `Agent.observe`.
         """
         if self._warned:
             return

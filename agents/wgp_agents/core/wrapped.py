@@ -1,4 +1,9 @@
-"""What the wrappers between an agent and its task change: actions, observations, rewards."""
+"""What the wrappers between an agent and its task change: actions, observations, rewards.
+
+An agent needs to know: it plays through a rescaled box, refuses other changes of actions, does not
+read changed observations, and warns of changed rewards. A wrapper of the usual kinds is known by
+its class, any other by the spaces that it names; what its `step` does beside cannot be known.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +24,10 @@ from gymnasium.vector import (
     VectorRewardWrapper,
     VectorWrapper,
 )
-from numpy.typing import NDArray
 
+from wgp_agents.core.access import EnvLike
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Actions, Array
 from wgp_gym.validation import as_floats, reject
 
 __all__ = ["Wrapped", "read_wrappers"]
@@ -72,20 +77,16 @@ class Wrapped:
     high: Array | None = None
     edge: Array | float = 0.0
 
-    def outwards(self, actions: NDArray[Any]) -> NDArray[Any]:
+    def outwards(self, actions: Actions) -> Actions:
         """Return actions as the wrapped environment takes them: points `(B, d)` rescaled."""
         if self.low is None or self.high is None:
             return actions
         points = self.low + actions * (self.high - self.low)
-        kept: NDArray[Any] = np.clip(points, self.low + self.edge, self.high - self.edge)
-        return kept.astype(actions.dtype)
+        kept = np.clip(points, self.low + self.edge, self.high - self.edge)
+        return np.asarray(kept, actions.dtype)
 
     def inwards(self, action: Any) -> Any:
-        """Return actions of the wrapped environment as the task takes them.
-
-        Raises:
-            ValueError: If they are no points, or one is outside the box of the wrapped environment.
-        """
+        """Return actions of the wrapped environment as the task takes them."""
         if self.low is None or self.high is None:
             return action
         rule = f"in [{self.low.min():g}, {self.high.max():g}], as {RESCALED} takes it"
@@ -97,14 +98,7 @@ class Wrapped:
         return np.clip((points - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def check_shown(self, method: str) -> None:
-        """Check that observations are those of the task.
-
-        Args:
-            method: What reads them.
-
-        Raises:
-            ValueError: If a wrapper changes them.
-        """
+        """Raise ValueError if a wrapper changes the observations that a method reads."""
         if self.observations:
             raise ValueError(
                 f"{method} reads observations as the task shows them, and {self.observations} "
@@ -130,15 +124,8 @@ class Layer:
     rescale: Callable[[Any], Any] | None = None
 
 
-def read_wrappers(source: Any, owner: str) -> Wrapped:
-    """Return what the wrappers of an environment change.
-
-    A wrapper that is none of actions, observations or rewards is looked at for the spaces that
-    it names; what its `step` does beside cannot be known.
-
-    Args:
-        source: What an agent is made from.
-        owner: The agent's name, for errors.
+def read_wrappers(source: EnvLike, owner: str) -> Wrapped:
+    """Return what the wrappers of an agent's environment change.
 
     Raises:
         ValueError: If a wrapper plays other actions than those it is given, and that cannot be
@@ -147,20 +134,23 @@ def read_wrappers(source: Any, owner: str) -> Wrapped:
     if isinstance(source, BanditProblem):
         return Wrapped()
     chains = list(chains_of(source))
-    names = {change: first_name(chains, change) for change in CHANGES}
-    if names[ACTIONS]:
+    layers = [layer for chain in chains for layer in chain]
+    actions, observations, rewards = (
+        next((layer.name for layer in layers if change in layer.changes), "") for change in CHANGES
+    )
+    if actions:
         rule = "one that plays the actions it is given: take this wrapper off"
-        reject("env", owner, rule, names[ACTIONS])
+        reject("env", owner, rule, actions)
     boxes = [next((layer.box for layer in chain if layer.box), None) for chain in chains]
     if any(box != boxes[0] for box in boxes):
         reject("env", owner, "one whose actions are all rescaled alike", RESCALED)
     if boxes[0] is None:
-        return Wrapped(names[OBSERVATIONS], names[REWARDS])
+        return Wrapped(observations, rewards)
     ends = np.stack([boxes[0].low, boxes[0].high]).astype(float)
     edge = EDGE * np.spacing(np.abs(ends).max(axis=0).astype(np.float32)).astype(float)
     if all(reaches_ends(chain, boxes[0]) for chain in chains):
         edge[:] = 0.0
-    return Wrapped(names[OBSERVATIONS], names[REWARDS], ends[0], ends[1], edge)
+    return Wrapped(observations, rewards, ends[0], ends[1], edge)
 
 
 def reaches_ends(chain: list[Layer], box: spaces.Box) -> bool:
@@ -177,11 +167,6 @@ def reaches_ends(chain: list[Layer], box: spaces.Box) -> bool:
     return True
 
 
-def first_name(chains: list[list[Layer]], change: str) -> str:
-    """Return the name of the first wrapper that changes this, or ""."""
-    return next((one.name for chain in chains for one in chain if change in one.changes), "")
-
-
 def chains_of(source: Any) -> Iterator[list[Layer]]:
     """Yield the wrappers of each sub-environment, outermost first; of a single one, its own."""
     outer = []
@@ -192,10 +177,7 @@ def chains_of(source: Any) -> Iterator[list[Layer]]:
 
 
 def chains_within(source: Any) -> Iterator[list[Layer]]:
-    """Yield the wrappers of each sub-environment of a vector environment that is not wrapped.
-
-    A native one, or a single environment, has an empty chain.
-    """
+    """Yield those of the sub-environments of what is not wrapped itself; else an empty chain."""
     if isinstance(source, AsyncVectorEnv):  # what other processes have is made here once more
         forms = dict(zip(source.call("__str__"), source.env_fns, strict=True))
         for make in forms.values():
@@ -232,7 +214,7 @@ def layer_of(wrapper: Any, inner: Any) -> Layer:
         changes |= {ACTIONS} if given != space_of(inner, "action") else set()
     elif shown.dtype not in FLOATS or shown.shape != space_of(inner, "observation").shape:
         changes |= {OBSERVATIONS}
-    if not rescales(kind):
+    if not (name == RESCALED and is_harmless(kind)):
         return Layer(name, frozenset(changes))
     of_one: Any = getattr(wrapper, "wrapper", wrapper)  # a vector one holds a single one
     return Layer(name, frozenset(changes), given, of_one.func)
@@ -257,17 +239,10 @@ def is_harmless(kind: type) -> bool:
     return kind.__name__ in HARMLESS and kind.__module__.startswith("gymnasium.")
 
 
-def rescales(kind: type) -> bool:
-    """Tell whether it is Gymnasium's affine map of actions."""
-    return is_harmless(kind) and kind.__name__ == RESCALED
-
-
 def elsewhere(vector: Any, text: str) -> list[Layer]:
-    """Return the wrappers of a sub-environment in another process, from how it is printed.
+    """Return the wrappers of a sub-environment in another process.
 
-    Args:
-        vector: The vector environment.
-        text: The names of its wrappers, each in front of the next, as in "<A<B<C>>>".
+    It is printed as a text of their names, each in front of the next, as in "<A<B<C>>>".
     """
     shown, given = space_of(vector, "observation"), space_of(vector, "action")
     layers = []

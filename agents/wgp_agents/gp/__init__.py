@@ -1,1 +1,1 @@
-"""The engine: memories and their posteriors, confidence widths, theory-tuned parameters."""
+"""The engine of kernelized and linear agents: action sets, surrogates, acquisitions, widths."""

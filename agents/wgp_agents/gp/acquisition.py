@@ -1,4 +1,4 @@
-"""The choices: what B learners make of their posteriors.
+"""Acquisitions: the scores that learners maximise over the action set.
 
 References:
     [CG17] Chowdhury, Gopalan. On Kernelized Multi-armed Bandits. ICML 2017.
@@ -9,130 +9,147 @@ References:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_agents.core.access import problem_reader
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import normal_variates
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.gp.action_sets import Points, Score
+from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Surrogate
+from wgp_agents.kernels.scores import sampled_scores, upper_bounds
 from wgp_agents.parameters import per_learner
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 
-if TYPE_CHECKING:
-    from wgp_agents.gp.action_sets import ActionSet
-    from wgp_agents.gp.surrogates.weighted import Surrogate
-
-__all__ = [
-    "Choice",
-    "optimistic",
-    "random_width",
-    "randomised",
-    "sampled_scores",
-    "thompson",
-    "upper_bounds",
-]
-
-Choice = Callable[["ActionSet", "Surrogate", Array, UniformStreams], NDArray[Any]]
-"""From the decision set, the posteriors, beta `(B,)` and the learners' draws: the plays."""
+__all__ = ["NOTHING", "Acquisition", "RandomWidth", "ThompsonSampling", "UpperBound", "scorer"]
 
 
-def optimistic(
-    action_set: ActionSet, surrogate: Surrogate, width: Array, uniform: UniformStreams
-) -> NDArray[Any]:
-    """Maximise mean + beta std, [Deng22] Algorithm 1 line 3."""
-    return action_set.choose(surrogate, width, uniform)
+NOTHING: Array = np.empty(0)  # what an acquisition has drawn that draws nothing
 
 
-def randomised(
-    action_set: ActionSet,
-    surrogate: Surrogate,
-    width: Array,
-    uniform: UniformStreams,
-    scale: float | Array = 1.0,
-) -> NDArray[Any]:
-    """Maximise mean + scale |Z| beta std, Z standard normal, one for all points: [KT20]."""
-    factor = scale * np.abs(normal_variates(uniform, 1)[:, 0])
-    return action_set.choose(surrogate, factor * width, uniform)
+class Acquisition(ABC):
+    """A score of points, to be maximised. A user's own needs `score`."""
+
+    def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
+        """Return what is drawn once a step, before any score, `(B, ...)`; by default `NOTHING`.
+
+        Args:
+            surrogate: The posterior of the learners.
+            points: All arms, or the candidates of a box.
+            uniform: The learners' random streams, which all move together.
+        """
+        return NOTHING
+
+    @abstractmethod
+    def score(self, points: Points, prediction: Prediction, width: Array, draw: Array) -> Array:
+        """Return the scores of q points for k learners, `(k, q)`.
+
+        Args:
+            points: The points.
+            prediction: The learners' posterior at them, `(k, q)` each. Not to be written to: of
+                fixed arms these are the surrogate's own arrays.
+            width: beta of each learner, `(k,)`.
+            draw: The learners' rows of what `draw` returned, `(k, ...)`.
+        """
 
 
-def random_width(owner: str, env: Any, scale: Any) -> Choice:
-    """Return `randomised` with a scale.
+class UpperBound(Acquisition):
+    """The upper confidence bound mean + beta std, [Deng22] Algorithm 1 line 3."""
+
+    def score(self, points: Points, prediction: Prediction, width: Array, draw: Array) -> Array:
+        """Return the upper confidence bounds, `(k, q)`."""
+        mean, _, variance = prediction
+        scores = np.empty_like(mean)
+        upper_bounds(mean, variance, width, scores)
+        return scores
+
+
+class RandomWidth(UpperBound):
+    """The upper bound with a random width, mean + scale |Z| beta std: [KT20].
+
+    Z is standard normal, one draw a step for all points.
 
     Args:
         owner: The agent's name, for errors.
-        env: The environment to play, or the `BanditProblem` alone.
         scale: A factor > 0, a number or `(B,)`.
+        batch: B.
 
     Raises:
         ValueError: If the scale is out of its range.
     """
-    batch = problem_reader(env)().batch_size or 1
-    scales = per_learner(owner, "scale", scale, batch, 0.0, math.inf, "neither")
-    return partial(randomised, scale=scales)
+
+    def __init__(self, owner: str, scale: ArrayLike, batch: int) -> None:
+        self._scale = per_learner(owner, "scale", scale, batch, 0.0, math.inf, "neither")
+
+    def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
+        """Return scale |Z| of every learner, `(B,)`."""
+        factor: Array = self._scale * np.abs(normal_variates(uniform, 1)[:, 0])
+        return factor
+
+    def score(self, points: Points, prediction: Prediction, width: Array, draw: Array) -> Array:
+        """Return the bounds with the drawn width, `(k, q)`."""
+        return super().score(points, prediction, draw * width, draw)
 
 
-def thompson(
-    action_set: ActionSet, surrogate: Surrogate, width: Array, uniform: UniformStreams
-) -> NDArray[Any]:
-    """Maximise a function drawn from the posterior, its deviation beta times as large: [CG17].
+class ThompsonSampling(Acquisition):
+    """A sample of the posterior, with its deviation from the mean beta times as large: [CG17].
 
-    On a box, what the features leave out of the kernel is left out of the draw.
+    On a box, the sample leaves out the part of the kernel that the features leave out.
     """
-    normals = normal_variates(uniform, len(action_set.basis.phi))
-    return action_set.choose(surrogate, width, uniform, surrogate.deviations(normals))
+
+    def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
+        """Return the weights of the sampled functions, `(B, m)`."""
+        weights = surrogate.sample(normal_variates(uniform, len(surrogate.basis.phi)))
+        weights[surrogate.unused] = 0.0
+        return weights
+
+    def score(self, points: Points, prediction: Prediction, width: Array, draw: Array) -> Array:
+        """Return the values of the sampled functions, `(k, q)`."""
+        features, mean = points.features, prediction.mean
+        if points.shared:
+            scores = np.empty_like(mean)
+            sampled_scores(mean, features[0], draw, width, scores)
+            return scores
+        weights = draw[:, : features.shape[1]]
+        deviations = (weights[:, None] @ features)[:, 0]
+        return mean + width[:, None] * deviations
 
 
-@compiled
-def finite(score: float) -> float:
-    """Return a score; NaN for an infinite one, so that `argmax` refuses it."""
-    return score if abs(score) < math.inf else math.nan
+def scorer(
+    acquisition: Acquisition, surrogate: Surrogate, width: Array, draw: Array = NOTHING
+) -> Score:
+    """Return an acquisition's score as a function of points, for the action set to maximise.
 
-
-@compiled
-def sampled_scores(
-    mean: Array,
-    phi: Array,
-    weights: Array,
-    width: Array,
-    scores: Array,
-) -> None:
-    """Compute mean + width * phi^T w of all points for every learner.
-
-    Args:
-        mean: Posterior means, `(B, n)`.
-        phi: Features, `(m, n)`.
-        weights: w, `(B, m)`.
-        width: beta, `(B,)`.
-        scores: Where they go, `(B, n)`.
+    `width` is beta, `(B,)`; `draw` what `acquisition.draw` returned.
     """
-    batch, n = mean.shape
-    for i in range(batch):
-        row = scores[i]
-        row[:] = 0.0
-        for j in range(len(phi)):
-            factor, feature = weights[i, j], phi[j]
-            for a in range(n):
-                row[a] += factor * feature[a]
-        for a in range(n):
-            row[a] = finite(mean[i, a] + width[i] * row[a])
+    predict = surrogate.predict if isinstance(surrogate, FeatureSurrogate) else checked(surrogate)
+
+    def _score(points: Points, learners: Indices | None) -> Array:
+        found = predict(points, learners)
+        if learners is None:
+            scores = acquisition.score(points, found, width, draw)
+        else:
+            theirs = draw if draw is NOTHING else draw[learners]
+            scores = acquisition.score(points, found, width[learners], theirs)
+        if scores.shape != found.mean.shape:
+            name, shape = type(acquisition).__name__, found.mean.shape
+            raise ValueError(f"{name}.score must return an array {shape}. Got {scores.shape}.")
+        return scores
+
+    return _score
 
 
-@compiled
-def upper_bounds(mean: Array, variance: Array, width: Array, bounds: Array) -> None:
-    """Compute mean + width * std of all points for every learner.
+def checked(surrogate: Surrogate) -> Callable[[Points, Indices | None], Prediction]:
+    """Return a surrogate's `predict`, whose arrays are checked: a compiled loop reads them."""
 
-    Args:
-        mean: Posterior means, `(B, n)`.
-        variance: Posterior variances, `(B, n)`.
-        width: Confidence widths beta, `(B,)`.
-        bounds: Where they go, `(B, n)`.
-    """
-    batch, n = mean.shape
-    for i in range(batch):
-        for a in range(n):
-            bounds[i, a] = finite(mean[i, a] + width[i] * math.sqrt(variance[i, a]))
+    def _predict(points: Points, learners: Indices | None) -> Prediction:
+        shape = points.residual.shape
+        found = [np.ascontiguousarray(part, float) for part in surrogate.predict(points, learners)]
+        if [part.shape for part in found] != [shape] * 3:
+            name, shapes = type(surrogate).__name__, [part.shape for part in found]
+            raise ValueError(f"{name}.predict must return three arrays {shape}. Got {shapes}.")
+        return Prediction(*found)
+
+    return _predict

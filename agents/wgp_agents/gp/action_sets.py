@@ -1,266 +1,268 @@
-"""The set that learners choose from, as their memories see it: points with features."""
+"""Action sets: what learners choose from at a step, and its features."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.stats import qmc
+from scipy.spatial import KDTree
 
-from wgp_agents.core.argmax import TIE, argmax
+from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.acquisition import sampled_scores, upper_bounds
-from wgp_agents.kernels import blas
 from wgp_agents.kernels.basis import make_basis
-from wgp_gym.features import Extension, FeatureMap, Features, exact_features
-from wgp_gym.kernels import Kernel
-from wgp_gym.types import Array
+from wgp_gym.features import FeatureMap, Features, exact_features
+from wgp_gym.kernels import FeatureKernel, Kernel
+from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Action, Actions, Array, Indices, Mask
+from wgp_gym.validation import reject
 
-if TYPE_CHECKING:
-    from wgp_agents.gp.surrogates.weighted import Surrogate
+__all__ = [
+    "ActionSet",
+    "BoxGrid",
+    "ChangingArms",
+    "FeatureSource",
+    "FixedArms",
+    "Plays",
+    "Points",
+    "Score",
+    "check_arms_stay",
+]
 
-__all__ = ["ActionSet", "Arms", "Box"]
 
-Predicted = tuple[Array, Array, Array]
-"""Means, variances, and the variances that the confidence bound uses."""
+FeatureSource = Kernel | FeatureMap
+"""The kernel, or the feature map in its place."""
 
-MAX_BOX_FEATURES = 200
-MAX_CANDIDATES = 2_048
-NEIGHBOURS = 8  # of each of so many of the best candidates
-STEP = 1e-5  # of central differences: their error is 1e-10 l^-3, their rounding 1e-11
+
+class Points(NamedTuple):
+    """Points that k learners look at, with their features.
+
+    Attributes:
+        places: The points in [0, 1]^d, `(k, q, d)`; `(1, q, d)` where all look at the same.
+        features: phi, `(k, m, q)` or `(1, m, q)`. Learner i uses the first `basis.rank[i]`.
+        residual: k(x, x) - phi^T phi, `(k, q)`.
+        shared: Whether these are the candidates that all learners look at, at every step.
+    """
+
+    places: Array
+    features: Array
+    residual: Array
+    shared: bool = False
+
+
+class Plays(NamedTuple):
+    """One play of each of B learners, with its features.
+
+    Attributes:
+        actions: Arms `(B,)`, or points `(B, d)`.
+        features: phi of each, `(B, m)`.
+        residual: k(x, x) - phi^T phi, `(B,)`.
+        domain: The points of the arms, `(n, d)`; None where the actions are points.
+    """
+
+    actions: Actions
+    features: Array
+    residual: Array
+    domain: Array | None = None
+
+    @property
+    def arms(self) -> Indices | None:
+        """The arms, `(B,)`; None where the actions are points."""
+        return None if self.domain is None else self.actions
+
+    @property
+    def places(self) -> Array:
+        """The points played, in [0, 1]^d, `(B, d)`."""
+        places: Array = self.actions if self.domain is None else self.domain[self.actions]
+        return places
+
+
+def check_arms_stay(owner: str, problem: BanditProblem) -> None:
+    """Check that a task does not draw its arms anew at each step."""
+    if problem.contextual:
+        reject("env", owner, "a task whose arms stay", "arms that are drawn anew at each step")
+
+
+Score = Callable[[Points, Indices | None], Array]
+"""The scores `(k, q)` of points for the learners with these indices (None: all)."""
 
 
 class ActionSet(ABC):
-    """Points with features, and the choice of one.
+    """What B learners choose from, with features.
 
     Args:
         features: The features of n points: all arms, or the candidates of a box.
+        places: These points, `(n, d)`.
         regularization: lambda of every learner, `(B,)`.
         tolerances: How much of k(x, x) each learner may leave out, `(B,)`.
 
     Attributes:
-        play_shape: The shape of one play: () for an arm's index, (d,) for a point.
         basis: The features as each learner uses them.
+        candidates: All arms, or the points of a box from which a search starts.
+        unused: Which features a learner does not use, `(B, m)`.
+        allowed: Which arms may be chosen, `(B, n)`; None: all.
     """
 
-    play_shape: tuple[int, ...] = ()
+    stays: ClassVar[bool] = True
+    """Whether the candidates are the same at each step, so that a posterior of them can be kept."""
+    exact: ClassVar[bool] = True
+    """Whether the features of plays leave out nothing to speak of."""
 
-    def __init__(self, features: Features, regularization: Array, tolerances: Array) -> None:
+    def __init__(
+        self, features: Features, places: Array, regularization: Array, tolerances: Array
+    ) -> None:
         self.basis = make_basis(features, regularization, tolerances)
+        self.unused = np.arange(len(self.basis.phi)) >= self.basis.rank[:, None]
+        phi, residual = self.basis.phi[None], self.basis.residual
+        self.candidates = Points(places[None], phi, residual, shared=True)
+        self.allowed: Mask | None = None
 
-    @abstractmethod
-    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array | None]:
-        """Return the features of plays, `(B, m)`, and the share of lambda in their noise, `(B,)`.
-
-        The share is lambda / (lambda + what the features leave out of k(x, x)); None is 1.
-        """
-
-    @abstractmethod
-    def choose(
-        self,
-        surrogate: Surrogate,
-        width: Array,
-        uniform: UniformStreams,
-        weights: Array | None = None,
-    ) -> NDArray[Any]:
-        """Maximise mean + width * std, or mean + width * phi^T w where weights are given.
+    def show(self, arms: Array | None, allowed: Mask | None = None) -> None:
+        """Set what the next action is chosen from.
 
         Args:
-            surrogate: The learners' posteriors.
-            width: beta of every learner, `(B,)`.
-            uniform: The learners' randomness, which breaks ties.
-            weights: w, drawn around the posterior mean, `(B, m)`.
+            arms: The arms of this step, `(B, n, d)`; None: they stay, or are not known yet.
+            allowed: Which of them may be chosen, `(B, n)`; None: all.
         """
+        self.allowed = allowed
 
     @abstractmethod
-    def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
-        """Return the features of some points of the domain `(n, d)`, `(len(rows), m)`."""
+    def embed(self, actions: Action) -> Plays:
+        """Return actions with their features: arms `(B,)`, or points `(B, d)`."""
+
+    def recall(self, actions: Actions) -> Plays:
+        """Return earlier plays with their features, from their `Plays.actions`."""
+        return self.embed(actions)
+
+    def actions_of(self, arms: Indices) -> Actions:
+        """Return the actions of candidates, given by their index."""
+        return arms
+
+    def maximise(self, score: Score, uniform: UniformStreams) -> Actions:
+        """Return each learner's action: a maximum of its score, ties broken by its stream.
+
+        Raises:
+            ValueError: If a score is not a number.
+        """
+        return self.actions_of(argmax(score(self.candidates, None), uniform.draw(), self.allowed))
 
     @abstractmethod
-    def posterior(self, surrogate: Surrogate, domain: Array) -> Predicted:
-        """Return means, variances and the bound's variances on the domain `(n, d)`."""
+    def domain_features(self, rows: Indices) -> Array:
+        """Return all features of points of the domain, by their index, `(len(rows), m)`."""
 
-    def _best_points(
-        self, surrogate: Surrogate, width: Array, uniform: UniformStreams, weights: Array | None
-    ) -> NDArray[Any]:
-        scores = np.empty_like(surrogate.mean)
-        if weights is None:
-            upper_bounds(surrogate.mean, surrogate.bound_variance, width, scores)
-        else:
-            sampled_scores(surrogate.mean, self.basis.phi, weights, width, scores)
-        return argmax(scores, uniform.draw())
+    def on_domain(self) -> Iterator[tuple[Points, Indices | None]]:
+        """Yield the points of the domain, with the learners that look at them (None: all)."""
+        yield self.candidates, None
 
 
-class Arms(ActionSet):
-    """A finite domain: every point has its features, right to clip(1e-8 lambda, 1e-14, 1e-10).
+class FixedArms(ActionSet):
+    """A finite set of arms that stay the same.
+
+    Their features are exact to clip(1e-8 lambda, 1e-14, 1e-10).
 
     Args:
         source: The kernel, or the feature map in its place.
-        domain: Points, `(n, d)`.
+        domain: The points of the arms, `(n, d)`.
         regularization: lambda of every learner, `(B,)`.
+        max_features: The largest number of features, which overrides the tolerance.
     """
 
-    def __init__(self, source: Kernel | FeatureMap, domain: Array, regularization: Array) -> None:
+    def __init__(
+        self,
+        source: FeatureSource,
+        domain: Array,
+        regularization: Array,
+        max_features: int | None = None,
+    ) -> None:
         tolerances = np.clip(1e-8 * regularization, 1e-14, 1e-10)
-        features = exact_features(source, domain, float(tolerances.min()))
-        super().__init__(features, regularization, tolerances)
-        self._table = features.table  # a row is read at every step: rows lie together
+        features = exact_features(source, domain, float(tolerances.min()), max_features)
+        super().__init__(features, domain, regularization, tolerances)
+        self._domain = domain
+        self._rows: Actions = features.table  # C-ordered: each step reads a row
+        self._nothing = np.zeros(len(regularization))  # what they leave out is negligible
 
-    def embed(self, plays: NDArray[Any]) -> tuple[Array, None]:
-        """Return the features of arms `(B,)`; they leave out nothing to speak of."""
-        return self._table.take(plays, axis=0), None
+    def embed(self, actions: Action) -> Plays:
+        """Return arms `(B,)` with their features."""
+        return Plays(actions, self._rows.take(actions, axis=0), self._nothing, self._domain)
 
-    def choose(
+    def domain_features(self, rows: Indices) -> Array:
+        """Return all features of arms, by their index, `(len(rows), m)`."""
+        return self.basis.phi[:, rows].T
+
+
+class BoxGrid(FixedArms):
+    """A grid in a box, for agents that choose from finitely many points.
+
+    A play off the grid counts as the nearest grid point. Parameters as in `FixedArms`.
+    """
+
+    def __init__(
         self,
-        surrogate: Surrogate,
-        width: Array,
-        uniform: UniformStreams,
-        weights: Array | None = None,
-    ) -> NDArray[Any]:
-        """Return the arms, `(B,)`."""
-        return self._best_points(surrogate, width, uniform, weights)
+        source: FeatureSource,
+        domain: Array,
+        regularization: Array,
+        max_features: int | None = None,
+    ) -> None:
+        super().__init__(source, domain, regularization, max_features)
+        self._points = domain.astype(np.float32)
+        self._tree = KDTree(domain)
 
-    def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
-        """Return these columns."""
-        del domain
-        return self.embed(rows)[0]
+    def embed(self, actions: Action) -> Plays:
+        """Return the grid points nearest to the points `(B, d)`, as arms."""
+        return super().embed(np.asarray(self._tree.query(actions)[1], np.int64))
 
-    def posterior(self, surrogate: Surrogate, domain: Array) -> Predicted:
-        """Return what the memory holds."""
-        del domain
-        return surrogate.mean.copy(), surrogate.variance.copy(), surrogate.bound_variance.copy()
+    def recall(self, actions: Actions) -> Plays:
+        """Return earlier plays, given as indices of the grid, `(B,)`."""
+        return super().embed(actions)
+
+    def actions_of(self, arms: Indices) -> Actions:
+        """Return grid points in single precision, as the environment plays them."""
+        return self._points[arms]
 
 
-class Box(ActionSet):
-    """The box [0, 1]^d: Sobol candidates, then a bounded quasi-Newton climb from the best.
+class ChangingArms(ActionSet):
+    """Arms that are drawn anew at each step and shown to each learner before it chooses.
 
-    The features are made on the candidates, at most 200, and continue to any other point. What
-    they leave out of k(x, x), r(x), is added to the variance there, and to the noise variance of
-    a play, as in [SG06]. The confidence bounds are those of the features: they hold where r is
-    negligible.
-
-    Deviation: with weights w the noise variance of a play is (lambda + r) / w, where [SG06] would
-    give lambda / w + r: that is no recursion of fixed size, and would not forget.
-
-    Source: [SG06] Snelson, Ghahramani. Sparse Gaussian processes using pseudo-inputs. NIPS 2006.
+    The kernel needs finitely many features. A play is recorded as a point, since an index means
+    another arm at the next step.
 
     Args:
-        source: The kernel, or the feature map in its place.
-        domain: Points of the box, `(n, d)`, of which only d is used.
+        source: A kernel with features, or a feature map.
+        domain: Stand-ins for the arms, `(n, d)`.
         regularization: lambda of every learner, `(B,)`.
     """
 
-    def __init__(self, source: Kernel | FeatureMap, domain: Array, regularization: Array) -> None:
-        dim = domain.shape[1]
-        tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
-        size = min(2 ** (7 + dim), MAX_CANDIDATES)
-        self.play_shape = (dim,)
-        inside = qmc.Sobol(dim, scramble=False).random(size)
-        # Stretched, so that a twelfth of them lies on each face: many bounds are largest there.
-        self._candidates: Array = np.clip(1.2 * inside - 0.1, 0.0, 1.0)
-        features = exact_features(
-            source, self._candidates, float(tolerances.min()), MAX_BOX_FEATURES
-        )
-        super().__init__(features, regularization, tolerances)
-        self._extend = Extension(features, source, self._candidates)
-        around = qmc.Sobol(dim, scramble=False).random(NEIGHBOURS)
-        self._around = (2 * around - 1) * size ** (-1 / dim)
-        unit = STEP * np.eye(dim)
-        self._stencil = np.concatenate([np.zeros((1, dim)), unit, -unit])
+    stays = False
 
-    def embed(self, plays: NDArray[Any]) -> tuple[Array, Array]:
-        """Return the features of points `(B, d)`: one at a time, or they would depend on B."""
-        found, left = np.zeros((len(plays), len(self.basis.phi))), np.zeros(len(plays))
-        with blas.single_thread():
-            for i, (point, rank) in enumerate(zip(plays, self.basis.rank.tolist(), strict=True)):
-                phi, prior = self._extend(point[None], rank)
-                found[i, :rank] = phi[0]
-                left[i] = max(prior[0] - phi[0] @ phi[0], 0.0)
-        return found, self.basis.regularization / (self.basis.regularization + left)
+    def __init__(self, source: FeatureSource, domain: Array, regularization: Array) -> None:
+        self._map: FeatureMap
+        if isinstance(source, Kernel):
+            assert isinstance(source, FeatureKernel)  # `feature_source` has refused any other
+            self._map = source.features
+        else:
+            self._map = source
+        self._stand_ins = np.broadcast_to(domain, (len(regularization), *domain.shape))
+        first = self._map(domain[:1])  # the basis is that of one stand-in
+        left, prior = np.ones(first.shape[1] + 1), np.sum(first**2, axis=1)
+        features = Features(first, left, prior, np.zeros(1, np.intp))
+        super().__init__(features, domain[:1], regularization, np.zeros_like(regularization))
+        self._nothing = np.zeros(len(regularization))
+        self.show(None)
 
-    def choose(
-        self,
-        surrogate: Surrogate,
-        width: Array,
-        uniform: UniformStreams,
-        weights: Array | None = None,
-    ) -> NDArray[Any]:
-        """Return the points, `(B, d)`, in single precision, as the environment plays them."""
-        start = self._best_points(surrogate, width, uniform, weights)
-        with blas.single_thread():
-            found = [
-                self._climb(i, surrogate, width[i], place, weights) for i, place in enumerate(start)
-            ]
-        return np.stack(found)
+    def show(self, arms: Array | None, allowed: Mask | None = None) -> None:
+        """Set the arms of the next step, `(B, n, d)`; None sets the stand-ins."""
+        super().show(arms, allowed)
+        places = self._stand_ins if arms is None else arms
+        batch, n, dim = places.shape
+        rows = self._map(places.reshape(-1, dim)).reshape(batch, n, -1)
+        features = np.ascontiguousarray(rows.transpose(0, 2, 1))
+        self.candidates = Points(places, features, np.zeros((batch, n)))
 
-    def _predictor(self, i: int, surrogate: Surrogate) -> Callable[[Array], Predicted]:
-        """Return learner i's mean, variance and the bound's variance as functions of points."""
-        predict, rank = surrogate.predictor(i), int(self.basis.rank[i])
+    def embed(self, actions: Action) -> Plays:
+        """Return points `(B, d)` with their features."""
+        return Plays(actions, self._map(actions), self._nothing)
 
-        def _predict(X: Array) -> Predicted:
-            table, prior = self._extend(X, rank)
-            phi = table.T
-            residual = np.maximum(prior - np.einsum("ij,ij->j", phi, phi), 0.0)
-            mean, variance, bound_variance = predict(phi)
-            return mean, variance + residual, bound_variance + residual
-
-        return _predict
-
-    def _climb(
-        self, i: int, surrogate: Surrogate, width: float, start: int, weights: Array | None
-    ) -> Array:
-        """Return where learner i's score is largest, as far as a climb from `start` finds it."""
-        predict, rank = self._predictor(i, surrogate), int(self.basis.rank[i])
-
-        def _deviation(X: Array, bound_variance: Array) -> Array:
-            if weights is None:
-                return np.sqrt(bound_variance)
-            found: Array = self._extend(X, rank)[0] @ weights[i, :rank]
-            return found
-
-        def _bounds(X: Array) -> Array:
-            mean, _, bound_variance = predict(X)
-            bound: Array = mean + width * _deviation(X, bound_variance)
-            return bound
-
-        def _descent(x: Array) -> tuple[float, Array]:
-            value = _bounds(x + self._stencil)
-            up, down = np.split(value[1:], 2)
-            return -value[0], (down - up) / (2 * STEP)
-
-        known = np.sqrt(surrogate.bound_variance[i])
-        if weights is not None:
-            known = weights[i, :rank] @ self.basis.phi[:rank]
-        tops = self._neighbourhood(surrogate.mean[i] + width * known, start)
-        values = _bounds(tops)
-        first = tops[int(values.argmax()) if values.max() > values[0] + TIE else 0]
-        box = [(0.0, 1.0)] * len(first)
-        end = minimize(_descent, first, jac=True, method="L-BFGS-B", bounds=box).x
-        both = np.stack([tops[0], np.clip(end, 0.0, 1.0)]).astype(np.float32)
-        chosen: Array = both[int(_bounds(both.astype(float)).argmax())]
-        return chosen
-
-    def _neighbourhood(self, bounds: Array, start: int) -> Array:
-        """Return the candidate `start`, and points around the best few, `(q, d)`.
-
-        A peak between the candidates may be higher than the one beside the best of them.
-        """
-        best = np.argpartition(bounds, -NEIGHBOURS)[-NEIGHBOURS:]
-        around = self._candidates[best][:, None] + self._around
-        return np.concatenate([self._candidates[[start]], np.vstack(np.clip(around, 0.0, 1.0))])
-
-    def table(self, domain: Array, rows: NDArray[np.intp]) -> Array:
-        """Continue the features to these points."""
-        return self._extend(domain[rows])[0]
-
-    def posterior(self, surrogate: Surrogate, domain: Array) -> Predicted:
-        """Return the posteriors on the problem's grid."""
-        with blas.single_thread():
-            learners = range(len(self.basis.regularization))
-            found = [self._predictor(i, surrogate)(domain) for i in learners]
-        mean, variance, bound_variance = np.stack(found, axis=1)
-        return mean, variance, bound_variance
+    def domain_features(self, rows: Indices) -> Array:
+        """Return all features of stand-ins, by their index, `(len(rows), m)`."""
+        return self._map(self._stand_ins[0, rows])

@@ -1,9 +1,8 @@
-"""Confidence widths of agents that hold the function for a draw from the Gaussian process.
+"""Confidence widths of Bayesian agents, which take the function for a draw from the prior.
 
-They know no norm bound: beta_t depends on t alone, and mean + beta_t^{1/2} std bounds the
-function at all points and all t at once with probability 1 - delta. Each width is a function of
-the observations so far, t - 1, and returns beta_t^{1/2}, the factor of the standard deviation,
-for every learner.
+They need no norm bound: beta_t depends on t alone, and mean + beta_t^{1/2} std bounds the function
+at all points and all t at once with probability 1 - delta. Each width is a function of the number
+of observations so far, t - 1, `(B,)`, and returns beta_t^{1/2}, `(B,)`.
 
 References:
     [SKKS10] Srinivas, Krause, Kakade, Seeger. Gaussian Process Optimization in the Bandit
@@ -17,50 +16,47 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from wgp_agents.gp.confidence import GivenWidth
+from wgp_agents.gp.model import ModelParameters
 from wgp_agents.parameters import per_learner
-from wgp_gym.features import FeatureMap
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices
 from wgp_gym.validation import as_floats, check_float, check_int, check_names, reject
 
 __all__ = [
-    "BayesParameters",
     "BoxWidth",
+    "ConstantWidth",
     "DriftingBoxWidth",
     "FiniteWidth",
     "HeuristicWidth",
-    "Indices",
     "bayes_parameters",
     "bayes_width",
     "root",
 ]
 
 
-class BayesParameters(TypedDict, total=False):
-    """The parameters of agents of Bayesian width beside the width. See `GPUCB`."""
+class BayesParameters(ModelParameters, total=False):
+    """The arguments of `GPAgent` for a Bayesian agent, which has no norm bound."""
 
-    regularization: Any
-    noise_scale: Any
-    features: str | FeatureMap
+    delta: ArrayLike
+    confidence_width: GivenWidth
 
 
-def bayes_parameters(owner: str, common: BayesParameters) -> BayesParameters:
-    """Return the parameters that were given.
-
-    Raises:
-        ValueError: If one is not of these: there is no norm bound in a Bayesian width.
-    """
-    check_names(common, owner, BayesParameters.__annotations__)
-    return common
+def bayes_parameters(
+    owner: str, common: ModelParameters, width: GivenWidth, delta: ArrayLike = 0.1
+) -> BayesParameters:
+    """Return the arguments of `GPAgent`; refuse parameters that Bayesian agents do not have."""
+    check_names(common, owner, ModelParameters.__annotations__)
+    return {"delta": delta, "confidence_width": width, **common}
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteWidth:
-    """beta_t = 2 log(n pi^2 t^2 / (6 delta)): [SKKS10] Theorem 1, and [BSC16] on n arms.
+    """The width on n arms, beta_t = 2 log(n pi^2 t^2 / (6 delta)): [SKKS10] Theorem 1, and [BSC16].
 
     Args:
         delta: The probability in (0, 1) with which the bound may fail, scalar or `(B,)`.
@@ -70,7 +66,7 @@ class FiniteWidth:
         ValueError: If a parameter is out of its range.
     """
 
-    delta: Any
+    delta: ArrayLike
     arms: int
 
     def __post_init__(self) -> None:
@@ -84,30 +80,38 @@ class FiniteWidth:
 
 
 @dataclass(frozen=True, eq=False)
-class BoxWidth:
-    """beta_t = 2 log(2 pi^2 t^2 / (3 delta)) + 2 d log(d b t^2 log(4 d a / delta)^{1/2}).
+class AnyBoxWidth:
+    """The parameters of a width on a box."""
 
-    [SKKS10] Theorem 2 on [0, 1]^d: its r is 1. The last logarithm is that of the points to a
-    side of a grid, so at least 0.
-
-    Args:
-        delta: The probability in (0, 1) with which the bound may fail, scalar or `(B,)`.
-        dim: d >= 1.
-        a: a > 0, where each partial derivative of the function exceeds L somewhere with
-            probability at most a exp(-L^2 / b^2).
-        b: b > 0 of the same.
-
-    Raises:
-        ValueError: If a parameter is out of its range.
-    """
-
-    delta: Any
+    delta: ArrayLike
     dim: int
     a: float = 1.0
     b: float = 1.0
 
     def __post_init__(self) -> None:
-        check_box("BoxWidth", self.delta, self.dim, self.a, self.b)
+        owner = type(self).__name__
+        check_delta(owner, self.delta)
+        check_int("dim", self.dim, owner, 1)
+        check_float("a", self.a, owner, 0.0, closed="neither")
+        check_float("b", self.b, owner, 0.0, closed="neither")
+
+
+@dataclass(frozen=True, eq=False)
+class BoxWidth(AnyBoxWidth):
+    """The width of a fixed function on the box [0, 1]^d: [SKKS10] Theorem 2 with r = 1.
+
+    beta_t = 2 log(2 pi^2 t^2 / (3 delta)) + 2 d log(d b t^2 log(4 d a / delta)^{1/2}). The last
+    logarithm is that of a grid's points along one side, so it is at least 0.
+
+    Args:
+        delta: The probability in (0, 1) with which the bound may fail, scalar or `(B,)`.
+        dim: d >= 1.
+        a, b: Positive numbers: each partial derivative of the function exceeds L somewhere with
+            probability at most a exp(-L^2 / b^2).
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
 
     def __call__(self, counts: Indices) -> Array:
         """Return beta_t^{1/2} after so many observations, `(B,)`."""
@@ -120,30 +124,17 @@ class BoxWidth:
 
 
 @dataclass(frozen=True, eq=False)
-class DriftingBoxWidth:
-    """beta_t = 2 log(pi^2 t^2 / (2 delta)) + 2 d log(d b t^2 log(pi^2 t^2 d a / (2 delta))^{1/2}).
+class DriftingBoxWidth(AnyBoxWidth):
+    """The width of a drifting function on the box [0, 1]^d: [BSC16].
 
-    [BSC16] on [0, 1]^d: the slope of each f_t must be bounded anew, where `BoxWidth` bounds that
-    of one function. Its failures share delta three ways: the function on the grid, its slope, and
-    the noise in the regret.
-
-    Args:
-        delta: The probability in (0, 1) with which the bound may fail, scalar or `(B,)`.
-        dim: d >= 1.
-        a: a > 0, as in `BoxWidth`, of every f_t.
-        b: b > 0 of the same.
+    beta_t = 2 log(pi^2 t^2 / (2 delta)) + 2 d log(d b t^2 log(pi^2 t^2 d a / (2 delta))^{1/2}). It
+    bounds the slope of each f_t anew, where `BoxWidth` bounds that of one function. delta is shared
+    among three failures: of the function on the grid, of its slope, and of the noise in the regret.
+    Parameters as in `BoxWidth`.
 
     Raises:
         ValueError: If a parameter is out of its range.
     """
-
-    delta: Any
-    dim: int
-    a: float = 1.0
-    b: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_box("DriftingBoxWidth", self.delta, self.dim, self.a, self.b)
 
     def __call__(self, counts: Indices) -> Array:
         """Return beta_t^{1/2} after so many observations, `(B,)`."""
@@ -156,7 +147,7 @@ class DriftingBoxWidth:
 
 @dataclass(frozen=True)
 class HeuristicWidth:
-    """beta_t = c log(r t), never negative: with 0.8 and 4 as in the experiments of [BSC16].
+    """The width beta_t = max(c log(r t), 0); c = 0.8 and r = 4 are those of [BSC16]'s experiments.
 
     Args:
         scale: c >= 0.
@@ -178,49 +169,68 @@ class HeuristicWidth:
         return root(self.scale * np.log(self.rate * (counts + 1.0)))
 
 
+@dataclass(frozen=True, eq=False)
+class ConstantWidth:
+    """The width of a function of known drift, constant in t: Mandl and Kekkonen (2026).
+
+    beta = 2 log 6 + alpha (1 + d) log(1 / eps). After about 1 / eps steps a drifting function is as
+    good as new, so the bound need not hold for longer. Deviation: eps below 1 / T counts as 1 / T,
+    since there are only T steps; this covers eps = 0 too.
+
+    Args:
+        drift: Returns the current eps in [0, 1], a number or `(B,)`.
+        dim: d >= 1.
+        horizon: T >= 1.
+        alpha: The weight of the logarithm, at least 0.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+
+    drift: Callable[[], ArrayLike]
+    dim: int
+    horizon: int
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_int("dim", self.dim, "ConstantWidth", 1)
+        check_int("horizon", self.horizon, "ConstantWidth", 1)
+        check_float("alpha", self.alpha, "ConstantWidth", 0.0)
+
+    def __call__(self, counts: Indices) -> Array:
+        """Return beta^{1/2}, `(B,)`, however many observations there are."""
+        eps = np.broadcast_to(self.drift(), counts.shape)
+        lasting = -np.log(np.maximum(eps, 1.0 / self.horizon))
+        return root(2 * math.log(6.0) + self.alpha * (1 + self.dim) * lasting)
+
+
 def root(squares: Array) -> Array:
-    """Return the root of what is positive, and 0 of the rest."""
+    """Return the square root, and 0 where the argument is negative."""
     found: Array = np.sqrt(np.maximum(squares, 0.0))
     return found
 
 
-def check_delta(owner: str, delta: Any) -> None:
-    """Check a probability, scalar or `(B,)`.
-
-    Raises:
-        ValueError: If it is not in (0, 1).
-    """
+def check_delta(owner: str, delta: ArrayLike) -> None:
+    """Check a probability in (0, 1), scalar or `(B,)`."""
     rule = "a float in (0, 1), or one for each learner"
     array = as_floats("delta", delta, owner, rule)
     if array.ndim > 1 or not ((array > 0) & (array < 1)).all():
         reject("delta", owner, rule, delta)
 
 
-def check_box(owner: str, delta: Any, dim: int, a: float, b: float) -> None:
-    """Check the parameters of a width on a box.
-
-    Raises:
-        ValueError: If one is out of its range.
-    """
-    check_delta(owner, delta)
-    check_int("dim", dim, owner, 1)
-    check_float("a", a, owner, 0.0, closed="neither")
-    check_float("b", b, owner, 0.0, closed="neither")
-
-
 def bayes_width(
     owner: str,
     problem: BanditProblem,
-    given: Any,
-    delta: Any,
-    on_box: Callable[[Any, int], Callable[[Indices], Array]],
+    given: GivenWidth,
+    delta: ArrayLike,
+    on_box: Callable[[ArrayLike, int], Callable[[Indices], Array]],
     **named: Callable[[Indices], Array],
-) -> Any:
-    """Return `confidence_width` as `GPAgent` takes it where there is no norm bound.
+) -> GivenWidth:
+    """Return `confidence_width` as `GPAgent` takes it, for an agent without a norm bound.
 
     Args:
-        owner: The agent.
-        problem: The problem at hand.
+        owner: The agent's name, for errors.
+        problem: The problem.
         given: "theory", "heuristic", another name, a number, or a function of the observations so
             far.
         delta: The probability with which the bound may fail, scalar or `(B,)`.
@@ -236,7 +246,7 @@ def bayes_width(
         return given
     if given == "theory":
         return on_box(delta, dim) if problem.continuous else FiniteWidth(delta, n)
-    known = {"heuristic": HeuristicWidth(), **named}
+    known: dict[str, GivenWidth] = {"heuristic": HeuristicWidth(), **named}
     if given in known:
         return known[given]
     texts = ", ".join(f"{text!r}" for text in ("theory", *known))

@@ -1,7 +1,6 @@
-"""Information gains: of given plays, of the greedy plays, and the bounds of [Deng22] Section 6.
+"""Information gains of given and of greedy plays, and their bounds in [Deng22] Section 6.
 
-All four gains of the paper are 1/2 log det(I + D K D / lambda), D = diag(sqrt(relative weights)),
-with the weights of `wgp_agents.gp.weights`:
+All four gains of the paper are 1/2 log det(I + D K D / lambda), D = diag(sqrt(relative weights)):
 
 | gain | relative weights | kernel |
 |---|---|---|
@@ -14,30 +13,87 @@ with the weights of `wgp_agents.gp.weights`:
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from wgp_agents.gp.spectrum import Spectrum
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.types import Array
-from wgp_gym.validation import as_floats, check_float, reject
+from wgp_gym.types import Array, Indices, PerLearner
+from wgp_gym.validation import as_floats, check_float, check_int, reject
 
 __all__ = [
     "GainBound",
     "Greedy",
+    "double_weights",
     "gain_bound",
     "greedy_gains",
     "information_gain",
+    "single_weights",
+    "total_weight",
+    "weight_sums",
 ]
 
+BLOCK = 4_096  # total weights in one array operation
 
-BLOCK = 4_096  # total weights that are looked at together
+
+def single_weights(discount: float, count: int) -> Array:
+    """Return eta^0, eta^1, ..., eta^(count - 1), `(count,)`: newest first.
+
+    Raises:
+        ValueError: If eta is not in (0, 1] or the count is below 1.
+    """
+    check_float("discount", discount, "single_weights", 0, 1, closed="right")
+    steps = np.arange(check_int("count", count, "single_weights", 1))
+    weights: Array = np.power(np.full(len(steps), float(discount)), steps)
+    return weights
+
+
+def double_weights(discount: float, count: int) -> Array:
+    """Return eta^0, eta^2, ..., eta^(2 count - 2), `(count,)`: newest first.
+
+    Raises:
+        ValueError: As `single_weights`.
+    """
+    return np.square(single_weights(discount, count))
+
+
+def total_weight(discount: ArrayLike, count: ArrayLike = math.inf, power: int = 1) -> PerLearner:
+    """Return S = sum over s < count of eta^(power s), the sum in the proof of [Deng22] Theorem 7.
+
+    Args:
+        discount: eta in (0, 1], any shape.
+        count: t >= 1; infinity gives the limit 1 / (1 - eta^power). Broadcasts with eta.
+        power: 1 for the weights of gamma-tilde and gamma-breve, 2 for those of gamma-bar.
+
+    Returns:
+        A float, or an array of the broadcast shape.
+
+    Raises:
+        ValueError: If a parameter is out of its range.
+    """
+    eta = as_floats("discount", discount, "total_weight", "in (0, 1]")
+    t = as_floats("count", count, "total_weight", "at least 1")
+    if not ((eta > 0) & (eta <= 1)).all():
+        reject("discount", "total_weight", "in (0, 1]", discount)
+    if not (t >= 1).all():
+        reject("count", "total_weight", "at least 1", count)
+    log = check_int("power", power, "total_weight", 1) * np.log(eta)
+    some = np.where(log < 0, log, -1.0)  # at eta = 1 the sum is t
+    return np.where(log < 0, np.expm1(t * some) / np.expm1(some), t)[()]
+
+
+def weight_sums(ratios: Array, horizon: int) -> Array:
+    """Return the sum of (w_s / w_t)^2 over s after t = 1 ... T observations, `(B, T)`."""
+    sums = np.ones((len(ratios), horizon))
+    for t in range(1, horizon):
+        sums[:, t] += ratios[:, min(t, ratios.shape[1] - 1)] ** 2 * sums[:, t - 1]
+    return sums
 
 
 class Greedy(NamedTuple):
-    """The greedy plays and their gains.
+    """Plays chosen by a greedy search, and their gains.
 
     Attributes:
         gains: The gain of the first 1, 2, ..., t plays, `(t,)` or `(B, t)`.
@@ -45,28 +101,28 @@ class Greedy(NamedTuple):
     """
 
     gains: Array
-    points: NDArray[np.int64]
+    points: Indices
 
 
 class GainBound(NamedTuple):
-    """A bound on the information gain, and where its minimum over N lies.
+    """An upper bound of the information gain.
 
     Attributes:
-        value: The bound.
-        dimension: N, the number of eigenfunctions that are kept.
+        value: The bound, its minimum over N.
+        dimension: N at the minimum, the number of eigenfunctions that are kept.
         tail: delta_N.
     """
 
-    value: Any
-    dimension: Any
-    tail: Any
+    value: PerLearner
+    dimension: PerLearner
+    tail: PerLearner
 
 
 def information_gain(gram: Array, weights: Array, regularization: float) -> float:
-    """Return 1/2 log det(I + D K D / lambda), D = diag(sqrt(weights)), [Deng22] Section 3.
+    """Return the gain 1/2 log det(I + D K D / lambda), D = diag(sqrt(weights)), [Deng22] Section 3.
 
     Args:
-        gram: K_A of the plays, `(t, t)`.
+        gram: K of the plays, `(t, t)`.
         weights: Their relative weights, `(t,)`, at least 0, in the order of the plays.
         regularization: lambda > 0.
 
@@ -93,13 +149,13 @@ def information_gain(gram: Array, weights: Array, regularization: float) -> floa
 
 @compiled
 def greedy_loop(
-    phi: Array, weights: Array, regularization: Array, gains: Array, points: NDArray[np.int64]
+    phi: Array, weights: Array, regularization: Array, gains: Array, points: Indices
 ) -> None:
     """Fill `gains` and `points`, learner by learner. See `greedy_gains`.
 
     Z = V^{-1/2} phi `(m, n)`, so that sigma^2 = lambda |z|^2. A play with weight w replaces V by
-    V + w phi phi^T, which makes V^{-1/2} into V^{-1/2} (I - shrink z z^T) up to a rotation. A
-    square root only ever shrinks, so no variance can come out negative.
+    V + w phi phi^T, and V^{-1/2} by V^{-1/2} (I - shrink z z^T) up to a rotation. Since a square
+    root only shrinks, no variance becomes negative.
     """
     m, n = phi.shape
     for learner in range(len(regularization)):
@@ -107,20 +163,20 @@ def greedy_loop(
         total = 0.0
         for step in range(weights.shape[1]):
             w = weights[learner, step]
-            squares = np.zeros(n)
+            squares = np.zeros(n)  # |z_a|^2 = sigma_a^2 / lambda
             for i in range(m):
                 row = Z[i]
                 for a in range(n):
                     squares[a] += row[a] * row[a]
             arm = int(np.argmax(squares))
             s = squares[arm]
-            total += 0.5 * math.log1p(w * s)
+            total += 0.5 * math.log1p(w * s)  # 1/2 log(1 + w sigma^2 / lambda)
             gains[learner, step] = total
             points[learner, step] = arm
             if w * s <= 0.0:
                 continue
             z = Z[:, arm].copy()
-            along = np.zeros(n)
+            along = np.zeros(n)  # z^T Z, then Z - shrink z z^T Z
             for i in range(m):
                 row, factor = Z[i], z[i]
                 for a in range(n):
@@ -134,12 +190,12 @@ def greedy_loop(
 
 
 def greedy_gains(table: Array, weights: Array, regularization: ArrayLike) -> Greedy:
-    """Return the greedy maximisation of the information gain over a finite domain.
+    """Return the plays of a greedy search for the largest information gain, and their gains.
 
     Step j plays argmax of sigma_j^2, the posterior variance given the weighted plays before, and
-    gains 1/2 log(1 + w_j sigma_j^2 / lambda). This is a lower bound of the maximum over all
-    plays; with equal weights it is at least 1 - 1 / e of it ([Nemhauser78]). Exponential weights
-    give every horizon at once: the first t plays are the greedy plays of horizon t.
+    gains 1/2 log(1 + w_j sigma_j^2 / lambda). The total is a lower bound of the maximum over all
+    plays; with equal weights it is at least 1 - 1 / e of it ([Nemhauser78]). With exponential
+    weights the first t plays are the greedy plays of horizon t.
 
     Args:
         table: Row a is phi(x_a), `(n, m)`.
@@ -147,7 +203,7 @@ def greedy_gains(table: Array, weights: Array, regularization: ArrayLike) -> Gre
         regularization: lambda > 0, scalar or `(B,)`.
 
     Returns:
-        Gains `(t,)` of the first 1 ... t plays, and the plays; `(B, t)` if a parameter has B.
+        Gains and plays, `(t,)`, or `(B, t)` if a parameter has B.
 
     Raises:
         ValueError: If a parameter is out of its range or the shapes do not fit.
@@ -156,32 +212,32 @@ def greedy_gains(table: Array, weights: Array, regularization: ArrayLike) -> Gre
         submodular set functions. Mathematical Programming 14, 1978.
     """
     table, owner = np.asarray(table, float), "greedy_gains"
-    w, regularization = np.asarray(weights, float), np.asarray(regularization, float)
+    w, lam = np.asarray(weights, float), np.asarray(regularization, float)
     if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
         reject("table", owner, "a finite table (n, m)", table.shape)
     if w.ndim not in (1, 2) or w.size == 0 or not ((w >= 0) & (w < math.inf)).all():
         reject("weights", owner, "of shape (t,) or (B, t), finite and at least 0", weights)
     if (np.diff(w, axis=-1) > 0).any():
         reject("weights", owner, "not increasing: newest first", weights)
-    if regularization.ndim > 1 or not ((regularization > 0) & (regularization < math.inf)).all():
+    if lam.ndim > 1 or not ((lam > 0) & (lam < math.inf)).all():
         reject("regularization", owner, "in (0, inf), a scalar or of shape (B,)", regularization)
-    batch, batched = np.atleast_2d(w), w.ndim == 2 or regularization.ndim == 1
-    B = max(len(batch), regularization.size)
-    if len(batch) not in (1, B) or regularization.size not in (1, B):
+    batch, batched = np.atleast_2d(w), w.ndim == 2 or lam.ndim == 1
+    B = max(len(batch), lam.size)
+    if len(batch) not in (1, B) or lam.size not in (1, B):
         reject("regularization", owner, f"a scalar or of shape ({len(batch)},)", regularization)
     batch = np.ascontiguousarray(np.broadcast_to(batch, (B, batch.shape[1])))
     gains, points = np.empty(batch.shape), np.empty(batch.shape, np.int64)
-    regularization = np.ascontiguousarray(np.broadcast_to(regularization, B))
-    greedy_loop(np.ascontiguousarray(table.T), batch, regularization, gains, points)
+    lam = np.ascontiguousarray(np.broadcast_to(lam, B))
+    greedy_loop(np.ascontiguousarray(table.T), batch, lam, gains, points)
     return Greedy(gains, points) if batched else Greedy(gains[0], points[0])
 
 
 def gain_bound(spectrum: Spectrum, total_weight: ArrayLike, regularization: ArrayLike) -> GainBound:
-    """Return min over N of N/2 log(1 + k_dot S / (lambda N)) + S delta_N / (2 lambda).
+    """Return min over N of N/2 log(1 + k_dot S / (lambda N)) + S delta_N / (2 lambda), N >= 0.
 
-    S = t gives [Deng22] Theorem 6; S = 1 / (1 - eta^2) its Theorem 7, for gamma-bar;
-    1 / (1 - eta) the same for gamma-tilde. `total_weight(eta, t, power)` is the sharper S at
-    horizon t, from the proof. N = 0 is allowed.
+    S = t gives [Deng22] Theorem 6; S = 1 / (1 - eta^2) its Theorem 7, for gamma-bar; 1 / (1 - eta)
+    the same for gamma-tilde. `total_weight(eta, t, power)` is the sharper S at horizon t, from the
+    proof.
 
     Args:
         spectrum: The kernel's Mercer spectrum.
@@ -195,15 +251,15 @@ def gain_bound(spectrum: Spectrum, total_weight: ArrayLike, regularization: Arra
         ValueError: If a parameter is out of its range.
     """
     S = as_floats("total_weight", total_weight, "gain_bound", "in [0, inf)")
-    regularization = as_floats("regularization", regularization, "gain_bound", "in (0, inf)")
+    lam = as_floats("regularization", regularization, "gain_bound", "in (0, inf)")
     if not (np.isfinite(S) & (S >= 0)).all():
         reject("total_weight", "gain_bound", "in [0, inf)", total_weight)
-    if not (np.isfinite(regularization) & (regularization > 0)).all():
+    if not (np.isfinite(lam) & (lam > 0)).all():
         reject("regularization", "gain_bound", "in (0, inf)", regularization)
-    ratio = np.asarray(S / regularization)
+    ratio = np.asarray(S / lam)
     N = np.arange(len(spectrum.tails))
     value, best = np.empty(ratio.size), np.empty(ratio.size, np.intp)
-    for start in range(0, ratio.size, BLOCK):  # a block at a time: there are S x N values
+    for start in range(0, ratio.size, BLOCK):  # bounds the memory for S x N values
         part = slice(start, start + BLOCK)
         scaled = ratio.ravel()[part, None]
         head = N / 2 * np.log1p(spectrum.k_dot * scaled / np.maximum(N, 1))

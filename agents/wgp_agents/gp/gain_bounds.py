@@ -1,4 +1,4 @@
-"""Information gains that are known before any play: greedy ones and upper bounds.
+"""Information gains that are known before any play: greedy gains and upper bounds.
 
 References:
     [AYPS11] Abbasi-Yadkori, Pal, Szepesvari. Improved Algorithms for Linear Stochastic Bandits.
@@ -7,51 +7,45 @@ References:
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
-from wgp_agents.gp.gain import gain_bound, greedy_gains
+import numpy as np
+
+from wgp_agents.gp.action_sets import FeatureSource
+from wgp_agents.gp.gain import gain_bound, greedy_gains, weight_sums
 from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.gp.tuning import Forgetting
-from wgp_agents.gp.weights import weight_sums
 from wgp_agents.kernels.basis import Basis
-from wgp_gym.features import FeatureMap
-from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import reject
 
-__all__ = ["GAINS", "GainBounds", "check_gains", "computed_gain"]
+__all__ = ["GAINS", "GainBounds", "check_gains", "checked_forgetting", "computed_gain"]
 
 GAINS = ("realised", "greedy", "bound", "determinant")
 
 
 class GainBounds:
-    """The double-weighted gains of B learners after 0 ... T observations.
+    """The double-weighted information gains of B learners after 0 ... T observations.
 
     Args:
         kind: "greedy", a lower bound of the maximum over all plays; "bound", an upper one; or
-            "determinant", m / 2 log(1 + L^2 sum of w^2 / (lambda m)) with m features, an upper
-            one too: Lemma 10 of [AYPS11]. L^2 is 1, or the largest k(x, x) where that is larger.
+            "determinant", another upper one, m / 2 log(1 + L^2 sum of w^2 / (lambda m)) with m
+            features: Lemma 10 of [AYPS11]. L^2 = max(1, max k(x, x)).
         basis: The features of the points.
-        source: The kernel that they stand for, or the feature map in its place.
-        problem: The problem at hand.
+        source: The kernel, or the feature map in its place.
+        problem: The problem.
     """
 
     def __init__(
-        self, kind: str, basis: Basis, source: Kernel | FeatureMap, problem: BanditProblem
+        self, kind: str, basis: Basis, source: FeatureSource, problem: BanditProblem
     ) -> None:
         self._kind, self.basis, self._rows = kind, basis, np.arange(len(basis.regularization))
         self._spectrum = mercer_spectrum(source, problem.domain) if kind == "bound" else None
         self.gains = np.zeros((len(basis.regularization), problem.horizon + 1))
 
     def restart(self, mask: Mask, ratios: Array) -> None:
-        """Compute the gains of the learners in `mask` `(B,)`.
-
-        Args:
-            mask: Who starts again.
-            ratios: The discounts of their surrogates, `(B, L)`: see `Surrogate`.
-        """
+        """Compute the gains of the learners in `mask` from their surrogate's `ratios`, `(B, L)`."""
         horizon, regularization = self.gains.shape[1] - 1, self.basis.regularization[mask]
         if self._kind == "determinant":
             m = self.basis.rank[mask][:, None]
@@ -61,12 +55,12 @@ class GainBounds:
             sums = weight_sums(ratios[mask], horizon)
             gains = gain_bound(self._spectrum, sums, regularization[:, None]).value
         else:
-            assert ratios.shape[1] == 1  # or the weights of t steps would not begin those of T
+            assert ratios.shape[1] == 1  # else the weights of t steps are no prefix of those of T
             weights = ratios ** (2.0 * np.arange(horizon))
             gains = greedy_of(self.basis, weights, np.flatnonzero(mask))
         self.gains[mask, 1:] = gains
 
-    def after(self, held: NDArray[np.int64]) -> Array:
+    def after(self, held: Indices) -> Array:
         """Return the gains after `held` observations, `(B,)`; beyond T, those after T."""
         gains: Array = self.gains[self._rows, np.minimum(held, self.gains.shape[1] - 1)]
         return gains
@@ -78,14 +72,18 @@ def computed_gain(basis: Basis, horizon: int) -> Array:
     return greedy_of(basis, np.ones((len(learners), horizon)), learners)[:, -1]
 
 
-def greedy_of(basis: Basis, weights: Array, learners: NDArray[np.intp]) -> Array:
-    """Return the greedy gains of some learners, each on the features that it uses, `(k, t)`.
+def checked_forgetting(
+    owner: str, forgetting: Forgetting, basis: Basis, horizon: int
+) -> Forgetting:
+    """Return a checked forgetting parameter, with a number in the place of "computed"."""
+    forgetting.check(owner, len(basis.regularization))
+    if not forgetting.gain_is_computed:
+        return forgetting
+    return replace(forgetting, information_gain=computed_gain(basis, horizon))
 
-    Args:
-        basis: The features.
-        weights: Of all learners, newest first, `(B, t)`.
-        learners: Which of them, `(k,)`.
-    """
+
+def greedy_of(basis: Basis, weights: Array, learners: Indices) -> Array:
+    """Return the greedy gains of the k `learners`, each on its own features, `(k, t)`."""
 
     def _gains(i: int) -> Array:
         table = basis.phi[: basis.rank[i]].T
@@ -95,11 +93,7 @@ def greedy_of(basis: Basis, weights: Array, learners: NDArray[np.intp]) -> Array
 
 
 def check_gains(owner: str, gain: str, forgetting: Forgetting | None) -> None:
-    """Check that no gain of known arms is asked for where arms are drawn anew at each step.
-
-    Raises:
-        ValueError: If one is.
-    """
+    """Check that no gain of known arms is asked for where arms are drawn anew at each step."""
     if gain in ("greedy", "bound"):
         reject("gain", owner, "'realised' or 'determinant' where arms are drawn anew", gain)
     if forgetting is not None and forgetting.gain_is_computed:

@@ -1,13 +1,13 @@
-"""Which feature map stands in for the kernel."""
+"""Feature sources: the kernel, or a feature map in its place."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from wgp_agents.gp.action_sets import FeatureSource
 from wgp_agents.gp.tuning import gain_order
 from wgp_gym.features import FeatureMap
 from wgp_gym.fourier import (
@@ -32,8 +32,8 @@ RANDOM_FREQUENCIES = 1_000  # two features each
 RANDOM_SEED = 0  # one map for all learners of all agents
 
 
-def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel | FeatureMap:
-    """Return the kernel, or the feature map that an agent plays with in its place.
+def feature_source(features: str | FeatureMap, problem: BanditProblem, owner: str) -> FeatureSource:
+    """Return the kernel, or the feature map that an agent uses in its place.
 
     Args:
         features: "exact": the kernel itself; "quadrature": quadrature Fourier features of the
@@ -42,7 +42,7 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
             "random": 2,000 random Fourier features, always the same; "linear": the features of
             the problem's linear kernel, or x / sqrt(d) where it has another; or a feature map, a
             function from points `(n, d)` to features `(n, M)`.
-        problem: The problem at hand.
+        problem: The problem.
         owner: The agent's name, for errors.
 
     Raises:
@@ -71,11 +71,8 @@ def feature_source(features: Any, problem: BanditProblem, owner: str) -> Kernel 
 def quadrature_degree(problem: BanditProblem, owner: str) -> int:
     """Return the degree of Corollary 5; for the SE kernel, one whose error is at most 1e-6.
 
-    Deviation: the corollary takes eps_m for (e / 4)^m, which needs m l^2 >= 1. Its degree does not
-    look at l; for short l its features are those of another kernel.
-
-    Raises:
-        ValueError: If a rule of this degree has too many nodes.
+    Deviation: the corollary bounds eps_m by (e / 4)^m, which needs m l^2 >= 1. Its degree does not
+    depend on l, so for short l its features are those of another kernel.
     """
     kernel, dim = problem.kernel, problem.domain.shape[1]
     degree = degree_for(problem.horizon, gain_order(problem.horizon, dim))
@@ -99,22 +96,13 @@ def axis_error(kernel: Kernel, degree: int) -> float:
 
 @dataclass(frozen=True)
 class GivenMap:
-    """A user's feature map, whose tables are looked at.
-
-    Attributes:
-        function: From points `(n, d)` to features `(n, M)`.
-        owner: The agent's name, for errors.
-    """
+    """A user's feature map, from points `(n, d)` to features `(n, M)`, with its output checked."""
 
     function: FeatureMap
     owner: str
 
     def __call__(self, X: Array) -> Array:
-        """Return the features of points `(n, d)`, `(n, M)`.
-
-        Raises:
-            ValueError: If there is not one row of finite numbers for each point.
-        """
+        """Return the checked features of points `(n, d)`, `(n, M)`."""
         rule = f"a map from n points to n rows of finite numbers (n = {len(X)})"
         given = np.asarray(self.function(X))
         if given.dtype.kind == "b":  # a map to bins

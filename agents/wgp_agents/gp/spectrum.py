@@ -49,7 +49,7 @@ class Spectrum:
 def mercer_spectrum(kernel: Kernel | FeatureMap, domain: Array) -> Spectrum:
     """Return the Mercer spectrum under the uniform measure on a domain, [Deng22] Theorem 1.
 
-    Eigenvalues below 1e-14 of the first are rounding: they are left out, and what they carry is
+    Eigenvalues below 1e-14 of the first are rounding errors: they are left out, and the rest is
     added to every tail. Beyond 2,000 points, and for a feature map, the spectrum is that of the
     exact features' `(m, m)` matrix Phi^T Phi / n, so that K is never stored.
 

@@ -1,4 +1,4 @@
-"""Surrogate lengths from theory: [Deng22] Corollary 5, and Remark 1 of [Zhou21].
+"""Forgetting parameters tuned by theory: [Deng22] Corollary 5, and Remark 1 of [Zhou21].
 
 References:
     [Zhou21] Zhou, Shroff. No-Regret Algorithms for Time-Varying Bayesian Optimization. 2021.
@@ -10,9 +10,9 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wgp_agents.parameters import not_drawn, per_learner
 from wgp_gym.arrays import kept
@@ -20,20 +20,26 @@ from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
-__all__ = ["MAX_RATE", "Forgetting", "forgetting_rate", "gain_order", "memory_length"]
+__all__ = [
+    "MAX_RATE",
+    "Forgetting",
+    "check_budget",
+    "forgetting_rate",
+    "gain_order",
+    "memory_length",
+    "stated_budget",
+]
 
 RateForm = Callable[[BanditProblem, Array, Array], Array]
 
-# Deviation: theory's rate may exceed 1, where a discount cannot follow; it is cut at 1/2.
+# Deviation: theory's rate may exceed 1, which is no discount; it is at most 1/2.
 MAX_RATE = 0.5
 
 
 def gain_order(horizon: int, dim: int) -> float:
-    """Return (log T)^(d+1), the order of gamma_T for the SE kernel ([Deng22] Remark 4).
+    """Return (log T)^(d+1), with T at least e: the order of gamma_T for the SE kernel.
 
-    Args:
-        horizon: T; below e, counted as e.
-        dim: d.
+    It is that of [Deng22] Remark 4.
     """
     logarithm = math.log(max(horizon, math.e))
     try:
@@ -45,12 +51,7 @@ def gain_order(horizon: int, dim: int) -> float:
 def forgetting_rate(horizon: int, gain: Array, variation_budget: Array) -> Array:
     """Return 1 - eta = gamma^{-1/4} (B_T / T)^{1/2}, [Deng22] Corollary 5, within [0, 1/2].
 
-    With B_T = 1 this is the corollary's choice for an unknown budget.
-
-    Args:
-        horizon: T.
-        gain: gamma_T, the information gain.
-        variation_budget: B_T >= 0.
+    B_T = 1 gives the corollary's choice for an unknown budget.
     """
     rate = gain**-0.25 * np.sqrt(variation_budget / horizon)
     return np.minimum(rate, MAX_RATE)
@@ -62,24 +63,17 @@ def corollary_rate(problem: BanditProblem, gain: Array, variation_budget: Array)
 
 
 def memory_length(rate: Array, horizon: int) -> Array:
-    """Return H = SW = ceil(1 / (1 - eta)); one that spans the horizon counts as infinite.
+    """Return H = SW = ceil(1 / (1 - eta)), infinity where it reaches the horizon T.
 
-    Deviation: [Zhou21] leaves the constant open. This one makes all three memories equally long.
-
-    Args:
-        rate: 1 - eta in [0, 1/2].
-        horizon: T.
+    Deviation: [Zhou21] leaves the constant open. This one makes discount, window and restart period
+    equally long.
     """
     length = np.ceil(1 / np.maximum(rate, 0.5 / horizon))
     return np.where(length >= horizon, math.inf, length)
 
 
-def check_budget(owner: str, given: Any, batch: int) -> None:
-    """Check an agent's `variation_budget`: "known", "unknown" or numbers of at least 0.
-
-    Raises:
-        ValueError: If it is none of these.
-    """
+def check_budget(owner: str, given: str | ArrayLike, batch: int) -> None:
+    """Check an agent's `variation_budget`: "known", "unknown" or numbers of at least 0."""
     if not isinstance(given, str):
         per_learner(owner, "variation_budget", given, batch, 0.0, math.inf, "left")
     elif given not in ("known", "unknown"):
@@ -87,22 +81,22 @@ def check_budget(owner: str, given: Any, batch: int) -> None:
         reject("variation_budget", owner, rule, given)
 
 
-def stated_budget(given: Any, problem: BanditProblem) -> Any:
-    """Return B_T as an agent was given it or as the problem states it; None where it is unknown.
+def stated_budget(given: str | ArrayLike, problem: BanditProblem) -> Array | None:
+    """Return B_T as given or as the problem states it; None where it is unknown.
 
     Raises:
         RuntimeError: If the known budget is asked for before an episode is drawn.
     """
     if not isinstance(given, str):
-        return given
+        return np.asarray(given, float)
     if given == "known" and problem.variation_budget is None:
         not_drawn("variation budget", "variation_budget")
-    return problem.variation_budget if given == "known" else None
+    return np.asarray(problem.variation_budget, float) if given == "known" else None
 
 
 @dataclass(frozen=True)
 class Forgetting:
-    """A memory's parameter for every learner: as given, or as theory tunes it.
+    """The forgetting parameter of every learner's surrogate: as given, or as theory tunes it.
 
     Args:
         parameter: "discount", "window" or "restart_period".
@@ -110,27 +104,27 @@ class Forgetting:
         variation_budget: "known": B_T as the problem states it; "unknown": theory's choice
             without it; or B_T >= 0 as a number, scalar or `(B,)`.
         information_gain: gamma_T > 0, scalar or `(B,)`; "order": (log T)^(d+1); "computed":
-            the unweighted gain of T greedy plays. Default "order".
-        rate_form: The formula of the rate 1 - eta: from the problem, gamma_T and B_T, `(B,)`.
+            the unweighted gain of T greedy plays.
+        rate_form: The formula of the rate 1 - eta, from the problem, gamma_T and B_T, `(B,)`.
     """
 
     parameter: str
-    given: Any = None
-    variation_budget: Any = "unknown"
-    information_gain: Any = "order"
+    given: ArrayLike | None = None
+    variation_budget: str | ArrayLike = "unknown"
+    information_gain: str | ArrayLike = "order"
     rate_form: RateForm = corollary_rate
 
     def __post_init__(self) -> None:
         for name in ("given", "variation_budget", "information_gain"):
-            object.__setattr__(self, name, kept(getattr(self, name)))  # frozen, so set so
+            object.__setattr__(self, name, kept(getattr(self, name)))  # frozen
 
     @property
     def gain_is_computed(self) -> bool:
-        """Whether an agent is to put the greedy gain in the place of `information_gain`."""
+        """Whether the agent must replace `information_gain` by the greedy gain."""
         return isinstance(self.information_gain, str) and self.information_gain == "computed"
 
     def check(self, owner: str, batch: int) -> None:
-        """Check every parameter for a batch of B learners of an agent.
+        """Check every parameter for a batch of B learners.
 
         Raises:
             ValueError: If one is out of its range, or there is not one for each learner.
@@ -149,7 +143,7 @@ class Forgetting:
             per_learner(owner, "information_gain", gain, batch, 0.0, math.inf, "neither")
 
     def __call__(self, problem: BanditProblem, batch: int) -> Array:
-        """Return the parameter on the problem at hand, `(B,)`; `check` has seen it before.
+        """Return the parameter on the problem at hand, `(B,)`. Call `check` first.
 
         Raises:
             RuntimeError: If the known budget is asked for before an episode is drawn.
@@ -164,7 +158,7 @@ class Forgetting:
         stated = stated_budget(self.variation_budget, problem)
         budget = 1.0 if stated is None else stated
         gain = self.information_gain
-        if isinstance(gain, str):  # "order": an agent has put a number in place of "computed"
+        if isinstance(gain, str):  # "order": agents replace "computed" by a number
             gain = gain_order(problem.horizon, problem.domain.shape[1])
         budget, gain = np.broadcast_to(budget, batch), np.broadcast_to(gain, batch)
         return self.rate_form(problem, gain.astype(float), budget.astype(float))

@@ -1,4 +1,4 @@
-"""Confidence widths beta_t: how many standard deviations the bound stands above the mean.
+"""Formulas for confidence widths beta_t, the factor of the standard deviation in the bound.
 
 References:
     [CG17] Chowdhury, Gopalan. On Kernelized Multi-armed Bandits. ICML 2017.
@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 from wgp_gym.validation import check_choice
 
 __all__ = [
@@ -25,7 +24,7 @@ __all__ = [
     "thompson_width",
 ]
 
-SMALLEST_DELTA = 5e-324  # or a share of the smallest delta would be 0
+SMALLEST_DELTA = 5e-324  # keeps shares of delta above 0
 CONFIDENCE = ("paper", "union", "anytime")
 
 
@@ -55,7 +54,7 @@ def deng_width(
         delta: The probability with which the bound may fail, at a fixed t.
         gain: The realised double-weighted gain. Deviation: [Deng22] has its maximum over all
             plays, gamma-bar, which cannot be computed and is never smaller; the self-normalised
-            inequality behind the bound holds for the realised one.
+            inequality behind the bound holds for the realised gain.
     """
     width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain - np.log(delta)) / regularization)
     return width
@@ -64,11 +63,10 @@ def deng_width(
 def chowdhury_width(
     norm_bound: Array, noise_scale: Array, regularization: Array, delta: Array, gain: Array
 ) -> Array:
-    """Return beta_t = B + R sqrt(2 (gain + 1 + log(1 / delta))), Theorem 2 of [CG17].
+    """Return B + R sqrt(2 (gain + 1 + log(1 / delta))), Theorem 2 of [CG17].
 
-    It belongs to lambda = 1 + 2 / T. Arguments as in `deng_width`.
+    It belongs to lambda = 1 + 2 / T.
     """
-    del regularization
     width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain + 1 - np.log(delta)))
     return width
 
@@ -76,9 +74,9 @@ def chowdhury_width(
 def thompson_width(
     norm_bound: Array, noise_scale: Array, regularization: Array, delta: Array, gain: Array
 ) -> Array:
-    """Return v_t = B + R sqrt(2 (gain + 1 + log(2 / delta))), Algorithm 2 of [CG17].
+    """Return B + R sqrt(2 (gain + 1 + log(2 / delta))), Algorithm 2 of [CG17].
 
-    It belongs to lambda = 1 + 2 / T. Arguments as in `deng_width`.
+    It belongs to lambda = 1 + 2 / T.
     """
     return chowdhury_width(norm_bound, noise_scale, regularization, delta / 2, gain)
 
@@ -92,10 +90,9 @@ def cheung_width(
     *,
     dim: int,
 ) -> Array:
-    """Return beta = B + R / sqrt(lambda) sqrt(2 gain + d log(1 / delta)), [CSZ19].
+    """Return beta = B + R / sqrt(lambda) sqrt(2 gain + d log(1 / delta)), [CSZ19], d the dimension.
 
     With the gain d / 2 log(1 + w / (lambda d)) and times sqrt(lambda) it is SW-LinUCB's.
-    Arguments as in `deng_width`; d is the dimension.
     """
     width: Array = norm_bound + noise_scale * np.sqrt(
         (2 * gain - dim * np.log(delta)) / regularization
@@ -103,17 +100,17 @@ def cheung_width(
     return width
 
 
-def step_delta(confidence: str, delta: Array, steps: NDArray[np.int64], horizon: int) -> Array:
+def step_delta(confidence: str, delta: Array, steps: Indices, horizon: int) -> Array:
     """Return the share of delta that the bound after `steps` observations may use up.
 
-    The self-normalised inequality holds at each fixed t. Deviation: [Deng22] takes it for all t
-    at once, which is false for discounted weights: the weighted noise is a stationary process,
-    and crosses any fixed bound in the end. A union bound over t repairs it.
+    The self-normalised inequality holds at each fixed t. Deviation: [Deng22] uses it for all t at
+    once, which fails for discounted weights: the weighted noise is a stationary process and
+    eventually crosses any fixed bound. A union bound over t repairs it.
 
     Args:
         confidence: "paper": delta at every t, as printed; "union": delta / T, for all t up to
             T at once; "anytime": delta / (2 t (1 + log t)^2), for all t whatever T is: the
-            shares add up to at most delta, since the sum of 1 / (t (1 + log t)^2) is below 2.
+            shares sum to at most delta, since the sum of 1 / (t (1 + log t)^2) is below 2.
         delta: The probability with which the bound may fail, `(B,)`.
         steps: Observations so far, t, `(B,)`; 0, where nothing can fail, counts as 1.
         horizon: T.

@@ -1,68 +1,68 @@
-"""Adaptive WGP-UCB: learns how fast the past ages, and in which unit rewards are paid."""
+"""Adaptive WGP-UCB: learns the rate of change and the unit of the rewards."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from wgp_agents.base import Agent, locked
+from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.acquisition import upper_bounds
-from wgp_agents.gp.grid import Grid
-from wgp_agents.gp.posterior import Posterior, posterior_of
+from wgp_agents.gp.box import make_action_set
+from wgp_agents.gp.model import Posterior, posterior_of
 from wgp_agents.gp.surrogates.bank import ModelBank
-from wgp_agents.gp.surrogates.places import ShownPlaces, kernels_of, places
-from wgp_agents.parameters import LARGEST
-from wgp_gym.sizes import check_size
-from wgp_gym.types import Array, Mask
-from wgp_gym.validation import as_floats, check_float, reject
+from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
+from wgp_agents.kernels.scores import upper_bounds
+from wgp_agents.parameters import LARGEST, checked_grid
+from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
+from wgp_gym.validation import check_float, check_size
 
 __all__ = ["AdaptiveWGPUCB", "Belief"]
 
 FASTEST = 0.3  # no drift is faster
 NOISE_RATIOS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 FACTORS = (1.0, 0.5)
-LOW, HIGH = 1e-9, 1e9  # noise ratios beyond leave nothing but rounding
+LOW, HIGH = 1e-9, 1e9  # of noise ratios; beyond, results are rounding errors
 SHORTEST, LONGEST = 1e-6, 1e6  # factors of the lengthscale
 MOST_MODELS = 2_000  # each of m^2 numbers a learner
-STILL = 2.0  # (log(1 / eps))^{1/2} of a function that stays
+STILL = 2.0  # stands for (log(1 / eps))^{1/2} where eps = 0
 
 
 class Belief(NamedTuple):
-    """What the chosen model of each learner holds, numbers or `(B,)`.
+    """The parameters of each learner's chosen model, numbers or `(B,)`.
 
     Attributes:
         drift: eps.
-        memory: For how many steps an observation counts: at most 2 / eps, and at most the steps
-            since the model last began.
+        memory: The number of steps for which an observation counts: at most 2 / eps, and at most
+            the steps since the model was last restarted.
         noise_ratio: The variance of the noise over that of the function.
         lengthscale: The factor of the kernel's lengthscale.
         scale: The function's standard deviation, in the unit of rewards.
     """
 
-    drift: Any
-    memory: Any
-    noise_ratio: Any
-    lengthscale: Any
-    scale: Any
+    drift: PerLearner
+    memory: PerLearner
+    noise_ratio: PerLearner
+    lengthscale: PerLearner
+    scale: PerLearner
 
 
 class AdaptiveWGPUCB(Agent):
-    """Plays the upper confidence bound of the model that has lately foretold rewards best.
+    """The upper confidence bound of the model, of a bank, that has lately predicted rewards best.
 
     The models are all triples of a drift eps, a noise ratio lambda and a lengthscale: see
-    `ModelBank`. The one chosen plays argmax of mean + kappa s std, with
-    kappa = width (log(1 / eps))^{1/2}, in the manner of the constant widths for drifting
-    functions, or 2 width where eps = 0. It knows the arms, the kernel and the horizon; no
-    noise, norm, unit or zero of the rewards, and no rate of change. The same rewards in another
-    unit give the same plays. On a box it plays the points of the problem's grid.
+    `ModelBank`. The chosen one plays argmax of mean + kappa s std, with kappa = width
+    (log(1 / eps))^{1/2} as in `ConstantWidth`, or 2 width where eps = 0. The agent knows the arms,
+    the kernel and the horizon; no noise, norm, unit or zero of the rewards, and no rate of change.
+    The same rewards in another unit give the same plays. On a box it plays the points of the
+    problem's grid.
 
-    Deviation: [Deng22] has weights eta^{-t}, and a bank of those was tried: see
-    docs/adaptive.md. In these models an arm that is left alone becomes uncertain at the rate
-    eps, where with weights it does so only when its last observations have faded.
+    Deviation: [Deng22] has weights eta^{-t}; for a bank of those see docs/adaptive.md. In these
+    models the uncertainty of an arm that is not played grows at the rate eps; with weights it grows
+    only once its last observations have faded.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -71,42 +71,45 @@ class AdaptiveWGPUCB(Agent):
         noise_ratios: The values of lambda, each in [1e-9, 1e9].
         lengthscales: Factors of the kernel's lengthscale, if it has one, in [1e-6, 1e6].
         width: Factor >= 0 of the confidence width.
-        exploration: The probability in [0, 1) with which it plays an arm at random. While the arm
-            that it plays stays as it is, it may never see that another has become better: a
-            little exploration bounds how long.
+        exploration: The probability in [0, 1) with which it plays a random arm. Without it, while
+            the arm that it plays stays as it is, it may never see that another has become better.
 
     Raises:
         ValueError: If a parameter is out of its range.
     """
 
     takes_units = False
+    takes_allowed = True
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        drifts: Any = None,
-        noise_ratios: Any = NOISE_RATIOS,
-        lengthscales: Any = FACTORS,
+        drifts: ArrayLike | None = None,
+        noise_ratios: ArrayLike = NOISE_RATIOS,
+        lengthscales: ArrayLike = FACTORS,
         width: float = 0.9,
         exploration: float = 0.0,
     ) -> None:
         super().__init__(env)
         owner = "AdaptiveWGPUCB"
-        if drifts is None:
-            drifts = drift_grid(self.problem.horizon)
-        drifts = checked("drifts", drifts, owner, 0.0, 1.0)
-        ratios = checked("noise_ratios", noise_ratios, owner, LOW, HIGH)
-        factors = checked("lengthscales", lengthscales, owner, SHORTEST, LONGEST)
-        counts = {"drifts": len(drifts), "noise_ratios": len(ratios), "lengthscales": len(factors)}
+        grid = drift_grid(self.problem.horizon) if drifts is None else drifts
+        rates = checked_grid("drifts", grid, owner, 0.0, 1.0).tolist()
+        ratios = checked_grid("noise_ratios", noise_ratios, owner, LOW, HIGH).tolist()
+        factors = tuple(
+            checked_grid("lengthscales", lengthscales, owner, SHORTEST, LONGEST).tolist()
+        )
+        counts = {"drifts": len(rates), "noise_ratios": len(ratios), "lengthscales": len(factors)}
         check_size(owner, counts, {"drifts": 8, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
         check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
-        self.places = places(
-            self.problem, kernels_of(self.problem.kernel, factors), self.num_learners
+        # The models have their own features, so the action set needs only one.
+        unit = np.ones(self.num_learners)
+        self.action_set = make_action_set(
+            self.problem.kernel, self.problem, unit, grid=True, max_features=1
         )
-        self._grid = Grid(self.problem)
-        self.bank = ModelBank(self.places, self.num_learners, drifts, ratios)
+        features = kernel_features(self.problem, kernels_of(self.problem.kernel, factors))
+        self.bank = ModelBank(self.action_set, features, rates, ratios)
         self._factors = np.array(factors)
         eps = self.bank.models.drift
         with np.errstate(divide="ignore"):
@@ -114,53 +117,51 @@ class AdaptiveWGPUCB(Agent):
 
     def _restart(self, mask: Mask) -> None:
         self.bank.restart(mask)
+        if self.arms is None:
+            self.action_set.show(None)
 
-    def _show(self) -> None:
-        if isinstance(self.places, ShownPlaces):
-            self.places.show(self.arms)
-
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        self._show()
-        mean, variance = self.bank.posteriors()
-        scale = self.bank.scale[:, None]  # ties are told apart in the function's own unit
+    def _choose(self, uniform: UniformStreams) -> Actions:
+        self.action_set.show(self.arms, self.allowed)
+        mean, variance = self.bank.standardised(self.action_set.candidates)
+        # Scores are in the function's own unit, or ties depended on it.
+        scale = self.bank.scale[:, None]
         known = scale > 0
         centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
         bounds = np.empty_like(centre)
         upper_bounds(centre, variance, self._width[self.bank.chosen], bounds)
-        picked = argmax(bounds, uniform.draw())
+        picked = argmax(bounds, uniform.draw(), self.allowed)
         if self._exploration > 0.0:
             picked = self._explored(picked, uniform.draw())
-        return self._grid.played(picked)
+        return self.action_set.actions_of(picked)
 
-    def _explored(self, best: NDArray[np.int64], uniform: Array) -> NDArray[np.int64]:
-        """Return the best arms, or with the probability of exploration others, `(B,)`."""
+    def _explored(self, best: Indices, uniform: Array) -> Indices:
+        """Return the best arms, or random ones with the probability of exploration, `(B,)`."""
         explores = uniform < self._exploration
         share = np.divide(uniform, self._exploration, out=np.zeros_like(uniform), where=explores)
-        n = self.places.tables.shape[2]
-        return np.where(explores, np.minimum(share * n, n - 1).astype(np.int64), best)
+        equal = np.zeros((len(best), len(self.problem.domain)))
+        return np.where(explores, argmax(equal, share, self.allowed), best)
 
-    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        self.bank.update(self._grid.numbers(actions), rewards, active)
+    def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
+        self.bank.update(self.action_set.embed(actions), rewards, active)
 
     @locked
     def posterior(self) -> Posterior:
         """Return the chosen model's posterior on the domain, `(n,)` each, or `(B, n)`.
 
-        Both are in the unit of the rewards.
+        It is in the unit of the rewards.
 
         Raises:
             RuntimeError: If `reset` was not called before.
             ValueError: If it is not finite.
         """
         self._require_reset()
-        self._show()
-        mean, variance = self.bank.posteriors()
+        mean, variance = self.bank.standardised(self.action_set.candidates)
         mean += self.bank.zero[:, None]
         return posterior_of(mean, self.bank.scale[:, None] * np.sqrt(variance), self.batched)
 
     @locked
     def belief(self) -> Belief:
-        """Return what the chosen model of each learner holds.
+        """Return the parameters of the chosen model of each learner.
 
         Raises:
             RuntimeError: If `reset` was not called before.
@@ -169,32 +170,15 @@ class AdaptiveWGPUCB(Agent):
         models, q = self.bank.models, self.bank.chosen
         drift = models.drift[q]
         with np.errstate(divide="ignore", over="ignore"):
-            surrogate = np.minimum(2.0 / drift, self.bank.age)
-        found = (drift, surrogate, models.noise[q], self._factors[models.table[q]], self.bank.scale)
+            memory = np.minimum(2.0 / drift, self.bank.age)
+        found = (drift, memory, models.noise[q], self._factors[models.table[q]], self.bank.scale)
         return Belief(*(a if self.batched else float(a[0]) for a in found))
 
 
 def drift_grid(horizon: int) -> tuple[float, ...]:
-    """Return 0, and 2 / T, 10 / T, 50 / T, ... up to `FASTEST`.
-
-    A slower drift would hardly show within T steps.
-    """
+    """Return 0, and 2 / T, 10 / T, 50 / T, ... up to `FASTEST`: what is slower hardly shows."""
     grid, eps = [0.0], 2.0 / horizon
     while eps <= FASTEST:
         grid.append(eps)
         eps *= 5.0
     return tuple(grid)
-
-
-def checked(name: str, values: Any, owner: str, low: float, high: float) -> tuple[float, ...]:
-    """Return the values of a grid.
-
-    Raises:
-        ValueError: If they are not numbers of the right range.
-    """
-    rule = f"at least one number in [{low:g}, {high:g}]"
-    grid = as_floats(name, values, owner, rule)
-    inside = (grid >= low) & (grid <= high)
-    if grid.ndim != 1 or not grid.size or not inside.all():
-        reject(name, owner, rule, values)
-    return tuple((grid + 0.0).tolist())  # of two zeros the one without a sign

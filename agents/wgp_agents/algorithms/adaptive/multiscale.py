@@ -1,4 +1,4 @@
-"""Many instances of a learner at once, each on its own scale of time: the parts of MASTER.
+"""Learners on many time scales at once: the blocks, tests and instances of MASTER.
 
 Notation, for one learner in a block of 2^n steps that began at step t_n:
 
@@ -7,10 +7,10 @@ Notation, for one learner in a block of 2^n steps that began at step t_n:
 | n | `order` | the order of the block |
 | t - t_n | `step` | steps of the block that are over |
 | m | column | the order of an instance, which lives for 2^m steps; 0 <= m <= n |
-| rho(t) | `rate / sqrt(t)` | what an instance that plays alone loses per step, over t steps |
+| rho(t) | `rate / sqrt(t)` | the regret per step over t steps of an instance that plays alone |
 | rho-hat(t) | `level / sqrt(t)` | the same where instances take turns |
 | g~_t | `optimistic` | the optimistic value of the instance that plays at t |
-| U_t | `least` | the least g~ of the block so far |
+| U_t | `least` | the smallest g~ of the block so far |
 
 References:
     [WL21] Wei, Luo. Non-stationary Reinforcement Learning without Prior Knowledge: An Optimal
@@ -19,17 +19,15 @@ References:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_agents.gp.surrogates.state import Predictor
+from wgp_agents.gp.action_sets import ActionSet, Plays, Points
+from wgp_agents.gp.surrogates.base import Prediction, Surrogate
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.width import deng_width
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["Blocks", "Playing", "StationarityTests", "interleaved_level", "regret_rate"]
+__all__ = ["ActiveInstances", "Blocks", "StationarityTests", "interleaved_level", "regret_rate"]
 
 LONGEST = 2**62  # steps of a block that an int64 can count
 EXCESS, GAP = 9.0, 3.0  # how many rho-hat Test 1 and Test 2 of [WL21] allow
@@ -44,16 +42,9 @@ def regret_rate(
         sum over s <= t of (f~_s - R_s) <= 2 beta sum of sigma_{s-1}(x_s) + R (2 t log(1 / d))^{1/2}
                                         <= c t^{1/2},
         c = 2 beta (2 gamma / log(1 + 1 / lambda))^{1/2} + R (2 log(1 / d))^{1/2},
-    d being delta and beta that of gain gamma: by Cauchy-Schwarz and sigma^2 <=
-    log(1 + sigma^2 / lambda) / log(1 + 1 / lambda) for sigma <= 1, as in
-    `wgp_agents.theory.regret`.
-
-    Args:
-        norm_bound: B.
-        noise_scale: R.
-        regularization: lambda.
-        delta: The probability with which each of the two may fail.
-        gain: gamma, the information gain of T plays.
+    d being delta and beta that of gain gamma: by Cauchy-Schwarz and
+    sigma^2 <= log(1 + sigma^2 / lambda) / log(1 + 1 / lambda) for sigma <= 1, as in
+    `wgp_agents.theory.regret`. Arguments as in `deng_width`, gamma being the gain of T plays.
     """
     width = deng_width(norm_bound, noise_scale, regularization, delta, gain)
     deviations = np.sqrt(2 * gain / np.log1p(1 / regularization))
@@ -62,20 +53,17 @@ def regret_rate(
 
 
 def interleaved_level(rate: Array, delta: Array, horizon: int) -> Array:
-    """Return the factor of t^{-1/2} in rho-hat(t) = 6 (log2 T + 1) log(T / delta) rho(t).
-
-    It is that of Lemma 3 of [WL21].
-    """
+    """Return the factor of t^{-1/2} in rho-hat(t), Lemma 3 of [WL21]."""
     level: Array = 6 * (np.log2(horizon) + 1) * (np.log(horizon) - np.log(delta)) * rate
     return level
 
 
 class Blocks:
-    """The blocks of B learners and the instances in them: Procedure 1 and Algorithm 2 of [WL21].
+    """The blocks of B learners and their instances: Procedure 1 and Algorithm 2 of [WL21].
 
-    An instance of order m begins at multiples of 2^m from the block's first step, with
-    probability rho(2^n) / rho(2^m) = 2^{-(n - m) / 2}; that of order n always does. Those drawn
-    at the block's start in the paper are drawn when their time comes.
+    An instance of order m begins at multiples of 2^m from the block's first step, with probability
+    rho(2^n) / rho(2^m) = 2^{-(n - m) / 2}; that of order n always does. The paper draws them at the
+    block's start; here each is drawn at its own start.
 
     Args:
         batch: B.
@@ -96,18 +84,15 @@ class Blocks:
         self.alive = np.zeros((batch, len(self.lengths)), bool)
 
     def restart(self, mask: Mask) -> None:
-        """Let the learners in `mask` begin with a block of order 0."""
+        """Begin a block of order 0 for the learners in `mask`."""
         self.order[mask] = self.step[mask] = 0
 
     def schedule(self, mask: Mask, draws: Array) -> Mask:
-        """Draw which instances begin at this step.
+        """Draw which instances begin at this step, `(B, K)`.
 
         Args:
             mask: Whose step it is, `(B,)`.
             draws: Uniform numbers from [0, 1), one for each order, `(B, K)`.
-
-        Returns:
-            Which of them are new, `(B, K)`.
         """
         due = mask[:, None] & (self.step[:, None] % self.lengths == 0)
         above = self.order[:, None] - self._orders
@@ -116,18 +101,18 @@ class Blocks:
         self.alive[due] = new[due]
         return new
 
-    def playing(self) -> NDArray[np.intp]:
+    def playing(self) -> Indices:
         """Return the order of the shortest instance, which plays and learns, `(B,)`."""
-        shortest: NDArray[np.intp] = self.alive.argmax(axis=1)
+        shortest: Indices = self.alive.argmax(axis=1)
         return shortest
 
     def ending(self) -> Mask:
-        """Return whose last step this is, `(B, K)`."""
+        """Return the instances whose last step this is, `(B, K)`."""
         ends: Mask = self.alive & ((self.step[:, None] + 1) % self.lengths == 0)
         return ends
 
     def advance(self, mask: Mask) -> None:
-        """Go on by a step; a block that is over gives way to one twice as long, if T allows."""
+        """Go on by a step; a block at its end is followed by one twice as long, if T allows."""
         self.step += mask
         over = self.step == self.lengths[self.order]
         self.order[over] = np.minimum(self.order[over] + 1, self._orders[-1])
@@ -137,9 +122,9 @@ class Blocks:
 class StationarityTests:
     """Test 1 and Test 2 of MASTER, Algorithm 3 of [WL21], for B learners.
 
-    Test 1 fails where an instance ends in which rewards were too good to be true, whoever played:
-    their mean is at least U_t + 9 rho-hat(2^m). Test 2 fails where the block's rewards fall short
-    of what was hoped for: the mean of g~ - R is at least 3 rho-hat(t - t_n + 1).
+    Test 1 fails at the end of an instance in which rewards were too high, whoever played: their
+    mean is at least U_t + 9 rho-hat(2^m). Test 2 fails where the block's rewards fall short of the
+    optimistic values: the mean of g~ - R is at least 3 rho-hat(t - t_n + 1).
 
     Args:
         blocks: The blocks.
@@ -151,7 +136,7 @@ class StationarityTests:
         self._least, self._gap = np.zeros((2, len(blocks.step)))
 
     def begin(self, mask: Mask, new: Mask) -> None:
-        """Begin with what has just been scheduled: see `Blocks.schedule`."""
+        """Reset the sums of blocks and instances that have just begun: see `Blocks.schedule`."""
         first = mask & (self._blocks.step == 0)
         self._least[first], self._gap[first] = np.inf, 0.0
         self._paid[new] = 0.0
@@ -159,59 +144,61 @@ class StationarityTests:
     def take(
         self, optimistic: Array, rewards: Array, active: Mask, level: Array
     ) -> tuple[Mask, Mask]:
-        """Take in a step, before the blocks go on, and test.
+        """Take in a step, before `Blocks.advance`; return who fails Test 1 and Test 2, `(B,)` each.
 
         Args:
             optimistic: g~_t, `(B,)`.
             rewards: R_t, `(B,)`.
             active: Whose step it is, `(B,)`.
             level: The factor of t^{-1/2} in rho-hat, `(B,)`.
-
-        Returns:
-            Whom Test 1 and whom Test 2 tells to restart, `(B,)` each.
         """
+        # U_t, the sum of g~ - R over the block, and that of R over each instance
         self._least[active] = np.minimum(self._least, optimistic)[active]
         self._gap[active] += (optimistic - rewards)[active]
         self._paid[active] += rewards[active, None]
         lengths, steps = self._blocks.lengths, self._blocks.step + 1.0
+        # Test 1: mean R >= U_t + 9 rho-hat(2^m); Test 2: mean of g~ - R >= 3 rho-hat(t - t_n + 1)
         bars = self._least[:, None] + EXCESS * level[:, None] / np.sqrt(lengths)
         first = (self._blocks.ending() & (self._paid / lengths >= bars)).any(axis=1)
         second = self._gap / steps >= GAP * level / np.sqrt(steps)
         return active & first, active & second
 
 
-class Playing:
-    """What one instance of each learner knows, as far as a choice asks for it.
+class ActiveInstances(Surrogate):
+    """The instance of each learner that plays and learns at this step, as one surrogate.
 
-    Args:
-        instances: The memories of all learners, by order.
-        order: Which of them, `(B,)`.
-
-    Attributes:
-        mean: Posterior means, `(B, n)`.
-        bound_variance: Posterior variances, `(B, n)`.
-        gain: Information gains, `(B,)`.
+    `instances` are the surrogates by order; `follow` names the order of each learner.
     """
 
-    def __init__(self, instances: list[RestartSurrogate], order: NDArray[np.intp]) -> None:
+    def __init__(self, action_set: ActionSet, instances: list[RestartSurrogate]) -> None:
+        super().__init__(action_set)
+        self._instances, self._order = instances, np.zeros(len(self.held), np.int64)
+        self._parts: list[tuple[RestartSurrogate, Mask]] = []
+
+    def follow(self, order: Indices) -> None:
+        """Let the instances of these orders, `(B,)`, play and learn."""
         self._order = order
-        self._parts = [(instances[m], order == m) for m in set(order.tolist())]
-        self._instances = instances
-        shape = instances[0].mean.shape
-        self.mean, self.bound_variance = np.empty((2, *shape))
-        self.gain = np.empty(shape[0])
+        self._parts = [(self._instances[m], order == m) for m in set(order.tolist())]
         for surrogate, mine in self._parts:
-            self.mean[mine] = surrogate.mean[mine]
-            self.bound_variance[mine] = surrogate.bound_variance[mine]
             self.gain[mine] = surrogate.gain[mine]
 
-    def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features."""
-        instance = self._instances[int(self._order[i])]
-        return instance.predictor(i)
+    def restart(self, mask: Mask, forgetting: Array) -> None:
+        """Restart these instances."""
+        for surrogate, mine in self._parts:
+            surrogate.restart(mask & mine, forgetting)
 
-    def update(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:
-        """Take in one observation of every learner in `active`. Mean and bound_variance stay."""
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Let these instances learn from one play of every learner in `active`."""
         for surrogate, mine in self._parts:
             if (active & mine).any():
                 surrogate.update(plays, rewards, active & mine)
+
+    def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
+        """Return the posterior of these instances at points."""
+        if learners is not None and len(learners) == 1:
+            return self._instances[int(self._order[learners[0]])].predict(points, learners)
+        found = np.empty((3, len(self.held), points.features.shape[2]))
+        for surrogate, mine in self._parts:
+            for kept, part in zip(found, surrogate.predict(points), strict=True):
+                kept[mine] = part[mine]
+        return Prediction(*(found if learners is None else found[:, learners]))

@@ -1,21 +1,20 @@
-"""UI-GP-UCB: what was seen stays true, and grows uncertain step by step."""
+"""UI-GP-UCB: the uncertainty of each observation grows step by step."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
-from wgp_agents.core.access import problem_reader
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import (
-    BayesParameters,
-    DriftingBoxWidth,
-    bayes_parameters,
-    bayes_width,
-)
+from wgp_agents.gp.bayes_width import DriftingBoxWidth, bayes_parameters, bayes_width
+from wgp_agents.gp.confidence import GivenWidth
+from wgp_agents.gp.model import ModelParameters
 from wgp_agents.gp.surrogates.ageing import AgeingSurrogate
-from wgp_agents.gp.surrogates.walk import WalkSurrogate
+from wgp_agents.gp.surrogates.drift import WalkSurrogate
 from wgp_agents.parameters import per_learner
 from wgp_gym.validation import check_choice
 
@@ -28,19 +27,19 @@ WIDTH = math.sqrt(2.0)
 class UIGPUCB(GPAgent):
     """GP-UCB with uncertainty injection: plays argmax mean + beta^{1/2} std, beta = 2.
 
-    "walk" is the model of Brunzema et al.: the covariance k(x, x') (1 + sigma_w^2 min(t, t')),
-    exactly: see `WalkSurrogate`. Where nothing was seen for long the mean stays, and the variance
-    grows without bound. "noise" is the heteroscedastic regression that Mauduit et al. call by the
-    same name: the function stands still, and an observation k steps old has the noise variance
-    lambda + k sigma_w^2: see `AgeingSurrogate`. There the variance never exceeds the prior's.
+    "walk" is the model of Brunzema et al., with the covariance k(x, x') (1 + sigma_w^2 min(t, t')):
+    see `WalkSurrogate`. Away from recent observations the mean stays, and the variance grows
+    without bound. "noise" is the heteroscedastic regression that Mauduit et al. call by the same
+    name: the function is fixed, and an observation k steps old has the noise variance lambda + k
+    sigma_w^2: see `AgeingSurrogate`. There the variance never exceeds the prior's.
 
-    Deviation: the paper minimises a cost that it holds for convex, and tunes length scales as it
-    plays. Here is its model of time alone. Mauduit et al. also ask for rewards of past points
-    anew, which a bandit cannot.
+    Deviation: the first paper minimises a cost, assumed convex, and tunes lengthscales as it plays.
+    Here is its model of time alone. Mauduit et al. also ask for rewards of past points anew, which
+    a bandit cannot.
 
     Source: Brunzema, von Rohr, Trimpe. On Controller Tuning with Time-Varying Bayesian
-    Optimization. CDC 2022. Mauduit, Berthier, Simonetto. No-Regret Gaussian Process Optimization
-    of Time-Varying Functions. 2025.
+    Optimization. CDC 2022. Mauduit, Berthier, Simonetto. No-Regret Gaussian Process Optimization of
+    Time-Varying Functions. 2025.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -60,15 +59,14 @@ class UIGPUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        injection: Any = 0.03,
+        injection: ArrayLike = 0.03,
         model: str = "walk",
-        delta: Any = 0.1,
-        confidence_width: Any = WIDTH,
-        **common: Unpack[BayesParameters],
+        delta: ArrayLike = 0.1,
+        confidence_width: GivenWidth = WIDTH,
+        **common: Unpack[ModelParameters],
     ) -> None:
-        parameters = bayes_parameters("UIGPUCB", common)
         problem = problem_reader(env)()
         batch, horizon = problem.batch_size or 1, problem.horizon
         added = per_learner("UIGPUCB", "injection", injection, batch, 0.0, math.inf, "left")
@@ -79,6 +77,5 @@ class UIGPUCB(GPAgent):
             else partial(AgeingSurrogate, injection=added, horizon=horizon)
         )
         width = bayes_width("UIGPUCB", problem, confidence_width, delta, DriftingBoxWidth)
-        super().__init__(
-            env, surrogate=surrogate, delta=delta, confidence_width=width, **parameters
-        )
+        parameters = bayes_parameters("UIGPUCB", common, width, delta)
+        super().__init__(env, surrogate=surrogate, **parameters)

@@ -1,28 +1,30 @@
-"""W-DBO: models the drift in time, and drops the observations that no longer matter."""
+"""W-DBO: a Gaussian process in space and time, which drops stale observations."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_agents.core.access import problem_reader
+from wgp_agents.core.access import EnvLike, problem_reader
+from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.acquisition import optimistic
+from wgp_agents.gp.action_sets import Plays, check_arms_stay
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import BayesParameters, bayes_parameters
+from wgp_agents.gp.bayes_width import bayes_parameters
+from wgp_agents.gp.confidence import GivenWidth
+from wgp_agents.gp.model import ModelParameters
+from wgp_agents.gp.restart_rule import RestartRule
+from wgp_agents.gp.surrogates.base import Surrogate
 from wgp_agents.gp.surrogates.spatiotemporal import SpatiotemporalSurrogate
 from wgp_agents.kernels.wdbo import FEWEST
 from wgp_agents.parameters import LARGEST_COUNT, per_learner
-from wgp_gym.types import Array
+from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Actions, Array, Indices, Mask
 from wgp_gym.validation import check_int, reject
-
-if TYPE_CHECKING:
-    from wgp_agents.gp.action_sets import ActionSet
-    from wgp_agents.gp.surrogates.weighted import Surrogate
 
 __all__ = ["WDBO"]
 
@@ -32,15 +34,15 @@ MOST = 10_000  # observations held: their covariances are a square of so many
 class WDBO(GPAgent):
     """Wasserstein-distance-based dynamic Bayesian optimisation, in discrete time.
 
-    Plays argmax mean + beta^{1/2} std of a Gaussian process in space and time,
-    beta = 0.2 d log(2 n), n the observations held. Each observation is followed by the removal of
-    those whose absence changes the posterior of the future least, as far as a removal budget
-    reaches: see `SpatiotemporalSurrogate`. It needs no variation budget.
+    Plays argmax mean + beta^{1/2} std of a Gaussian process in space and time, with
+    beta = 0.2 d log(2 n) and n the observations held. After each observation it removes those that
+    change the posterior of the future least, as far as a removal budget reaches: see
+    `SpatiotemporalSurrogate`. It needs no variation budget.
 
-    Deviation: its paper optimises in continuous time, and its own response time is part of the
+    Deviation: the paper optimises in continuous time, and its own response time is part of the
     problem; here a step is a unit of time. It fits all hyperparameters at each step; here the
-    kernel is the problem's, the noise variance is lambda and the mean is 0. So nothing calls for
-    the 15 plays at random that its experiments begin with, to fit, and do not count.
+    kernel is the problem's, the noise variance is lambda and the mean is 0. So the 15 random plays
+    with which its experiments begin, to fit, are not needed.
     Deviation: the authors' code takes the standard deviation of the next reward, noise included,
     which changes no choice but through beta; this is that of the function.
 
@@ -53,35 +55,33 @@ class WDBO(GPAgent):
             "fit": the likeliest of 5, 10, 20, ..., 5,120.
         signal_variance: v > 0, the prior variance where k(x, x) = 1.
         alpha: alpha >= 0: the removal budget grows by the factor 1 + alpha in each l_T.
-        initial_plays: Plays at random before the first choice and removal, at least 0. The first
+        initial_plays: Random plays before the first choice and removal, at least 0. The first
             fit follows them, or the 25th play where there are none.
-        max_observations: The most observations held, in [2, 10000], so that a step costs the same
-            at any t.
+        max_observations: The largest number of observations held, in [2, 10000]; it bounds the cost
+            of a step.
         confidence_width: "paper": beta^{1/2}, as above; a number; or a function of the number of
             observations so far.
         **common: `regularization`, `noise_scale` and `features`, as in `GPUCB`.
 
     Raises:
-        ValueError: If a parameter is out of its range, or the arms are drawn anew at each step.
+        ValueError: If a parameter is out of its range, or arms are drawn anew at each step.
     """
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        time_lengthscale: Any = "fit",
-        signal_variance: Any = 1.0,
-        alpha: Any = 0.25,
+        time_lengthscale: ArrayLike = "fit",
+        signal_variance: ArrayLike = 1.0,
+        alpha: ArrayLike = 0.25,
         initial_plays: int = 0,
         max_observations: int = 100,
-        confidence_width: Any = "paper",
-        **common: Unpack[BayesParameters],
+        confidence_width: GivenWidth = "paper",
+        **common: Unpack[ModelParameters],
     ) -> None:
-        owner, parameters = "WDBO", bayes_parameters("WDBO", common)
-        problem = problem_reader(env)()
-        if problem.contextual:
-            reject("env", owner, "a task whose arms stay", "one that draws them anew at each step")
-        batch = problem.batch_size or 1
+        owner, problem = "WDBO", problem_reader(env)()
+        check_arms_stay(owner, problem)
+        batch, (n, dim) = problem.batch_size or 1, problem.domain.shape
         initial = check_int("initial_plays", initial_plays, owner, 0, LARGEST_COUNT)
         surrogate = partial(
             SpatiotemporalSurrogate,
@@ -98,43 +98,50 @@ class WDBO(GPAgent):
             if width != "paper":
                 reject("confidence_width", owner, "'paper', a number or a function", width)
             width = self._paper_width
-        super().__init__(
-            env,
-            surrogate=surrogate,
-            choice=partial(random_first, plays=initial),
-            confidence_width=width,
-            **parameters,
-        )
+        parameters = bayes_parameters(owner, common, width)
+        first = RandomFirst(initial, batch, n, dim if problem.continuous else None)
+        super().__init__(env, surrogate=surrogate, restart_rule=first, **parameters)
 
-    def _paper_width(self, counts: NDArray[np.int64]) -> Array:
-        """Return (0.2 d log(2 n))^{1/2}; where nothing is held as if it were one."""
-        del counts
+    def _paper_width(self, counts: Indices) -> Array:
+        """Return (0.2 d log(2 n))^{1/2}, with n at least 1."""
         held, dim = np.maximum(self.surrogate.held, 1), self.problem.domain.shape[1]
         width: Array = np.sqrt(0.2 * dim * np.log(2.0 * held))
         return width
 
 
-def random_first(
-    action_set: ActionSet, surrogate: Surrogate, width: Array, uniform: UniformStreams, plays: int
-) -> NDArray[Any]:
-    """Play at random before so many observations are in, then maximise mean + beta std."""
-    assert isinstance(surrogate, SpatiotemporalSurrogate)
-    chosen = optimistic(action_set, surrogate, width, uniform)
-    draws = np.stack([uniform.draw() for _ in range(max(chosen[0].size, 1))], axis=-1)
-    if chosen.ndim == 1:
-        anywhere = (draws[:, 0] * surrogate.mean.shape[1]).astype(chosen.dtype)
-    else:
-        anywhere = draws.astype(chosen.dtype)
-    first = surrogate.observed < plays
-    return np.where(first.reshape(-1, *[1] * (chosen.ndim - 1)), anywhere, chosen)
+class RandomFirst(RestartRule):
+    """A rule that plays at random until `plays` observations are in; `dim` is d of a box."""
+
+    def __init__(self, plays: int, batch: int, num_arms: int, dim: int | None) -> None:
+        self._plays, self._num_arms, self._dim = plays, num_arms, dim
+        self._seen = np.zeros(batch, np.int64)
+
+    def restart(
+        self, mask: Mask, problem: BanditProblem, norm_bound: Array | None, noise_scale: Array
+    ) -> None:
+        """Begin with random plays."""
+        self._seen[mask] = 0
+
+    def override_action(
+        self, actions: Actions, allowed: Mask | None, uniform: UniformStreams
+    ) -> Actions:
+        """Replace the first actions by random ones."""
+        draws = np.stack([uniform.draw() for _ in range(self._dim or 1)], axis=-1)
+        first = self._seen < self._plays
+        if self._dim is not None:
+            return np.where(first[:, None], draws.astype(actions.dtype), actions)
+        equal = np.zeros((len(first), self._num_arms))
+        return np.where(first, argmax(equal, draws[:, 0], allowed), actions)
+
+    def before_update(
+        self, surrogate: Surrogate, plays: Plays, rewards: Array, active: Mask
+    ) -> None:
+        """Count the observations."""
+        self._seen += active
 
 
-def lengthscales(given: Any, batch: int) -> Array:
-    """Return l_T of every learner, NaN where it is to be fitted, `(B,)`.
-
-    Raises:
-        ValueError: If it is neither "fit" nor in [1e-30, 1e30].
-    """
+def lengthscales(given: ArrayLike, batch: int) -> Array:
+    """Return l_T of every learner, `(B,)`, NaN for "fit"."""
     if not isinstance(given, str):
         return per_learner("WDBO", "time_lengthscale", given, batch, 0.0, math.inf, "neither")
     if given != "fit":

@@ -1,1 +1,1 @@
-"""Gaussian-process agents that are told how fast to forget."""
+"""Gaussian-process agents with a fixed or theory-tuned forgetting parameter."""

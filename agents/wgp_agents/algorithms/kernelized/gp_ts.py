@@ -1,11 +1,11 @@
-"""GP-TS: plays the best arm of a function drawn from the posterior."""
+"""GP-TS: Gaussian-process Thompson sampling."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
-from wgp_agents.core.access import problem_reader
-from wgp_agents.gp.acquisition import thompson
+from wgp_agents.core.access import EnvLike, problem_reader
+from wgp_agents.gp.acquisition import ThompsonSampling
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.width import thompson_width
@@ -29,9 +29,13 @@ class GPTS(GPAgent):
         ValueError: If a parameter is out of its range.
     """
 
-    def __init__(self, env: Any, **common: Unpack[GPParameters]) -> None:
+    def __init__(self, env: EnvLike, **common: Unpack[GPParameters]) -> None:
         if common.get("regularization") is None:
             common["regularization"] = 1 + 2 / problem_reader(env)().horizon
         super().__init__(
-            env, surrogate=RestartSurrogate, choice=thompson, width_form=thompson_width, **common
+            env,
+            surrogate=RestartSurrogate,
+            acquisition=ThompsonSampling(),
+            width_form=thompson_width,
+            **common,
         )

@@ -1,12 +1,16 @@
-"""GP-UCB: the stationary learner that holds the function for a draw from the prior."""
+"""GP-UCB: the stationary Bayesian agent."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
-from wgp_agents.core.access import problem_reader
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import BayesParameters, BoxWidth, bayes_parameters, bayes_width
+from wgp_agents.gp.bayes_width import BoxWidth, bayes_parameters, bayes_width
+from wgp_agents.gp.confidence import GivenWidth
+from wgp_agents.gp.model import ModelParameters
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 
 __all__ = ["GPUCB"]
@@ -15,8 +19,8 @@ __all__ = ["GPUCB"]
 class GPUCB(GPAgent):
     """GP-UCB: all data, equally weighted; plays argmax mean + beta_t^{1/2} std, Algorithm 1.
 
-    It knows no norm bound, and beta_t does not look at the data: on n arms
-    2 log(n pi^2 t^2 / (6 delta)), Theorem 1; on a box `BoxWidth`, Theorem 2, with a = b = 1.
+    It needs no norm bound, and beta_t does not depend on the data: on n arms 2 log(n pi^2 t^2 / (6
+    delta)), Theorem 1; on a box `BoxWidth`, Theorem 2, with a = b = 1.
 
     Source: Srinivas, Krause, Kakade, Seeger. Gaussian Process Optimization in the Bandit Setting:
     No Regret and Experimental Design. ICML 2010.
@@ -37,15 +41,12 @@ class GPUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        delta: Any = 0.1,
-        confidence_width: Any = "theory",
-        **common: Unpack[BayesParameters],
+        delta: ArrayLike = 0.1,
+        confidence_width: GivenWidth = "theory",
+        **common: Unpack[ModelParameters],
     ) -> None:
-        parameters = bayes_parameters("GPUCB", common)
-        problem = problem_reader(env)()
-        width = bayes_width("GPUCB", problem, confidence_width, delta, BoxWidth)
-        super().__init__(
-            env, surrogate=RestartSurrogate, delta=delta, confidence_width=width, **parameters
-        )
+        width = bayes_width("GPUCB", problem_reader(env)(), confidence_width, delta, BoxWidth)
+        parameters = bayes_parameters("GPUCB", common, width, delta)
+        super().__init__(env, surrogate=RestartSurrogate, **parameters)

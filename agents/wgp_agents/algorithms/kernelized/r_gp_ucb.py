@@ -1,12 +1,14 @@
-"""R-GP-UCB: forgets everything every H steps."""
+"""R-GP-UCB: restarts every H steps."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.access import EnvLike
+from wgp_agents.gp.agent import GPAgent, TunedParameters, tuned
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
-from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["RGPUCB"]
 
@@ -19,9 +21,8 @@ class RGPUCB(GPAgent):
         restart_period: H >= 1, in steps, or infinity. Default: ceil of gamma^{1/4}
             (T / B_T)^{1/2}, Remark 1 of its paper, at least 2; infinity where it spans T.
             Deviation: beta is [Deng22]'s with w = 1, not its paper's own.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        information_gain: gamma_T of the default: see `Forgetting`.
-        **common: See `GPAgent`.
+        **common: See `GPAgent`; `variation_budget` and `information_gain` of the default: see
+            `Forgetting`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -29,14 +30,11 @@ class RGPUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        restart_period: Any = None,
-        variation_budget: Any = "unknown",
-        information_gain: Any = "order",
-        **common: Unpack[GPParameters],
+        restart_period: ArrayLike | None = None,
+        **common: Unpack[TunedParameters],
     ) -> None:
-        forgetting = Forgetting(
-            "restart_period", restart_period, variation_budget, information_gain
+        super().__init__(
+            env, surrogate=RestartSurrogate, **tuned("restart_period", restart_period, common)
         )
-        super().__init__(env, surrogate=RestartSurrogate, forgetting=forgetting, **common)

@@ -1,14 +1,16 @@
-"""RandWGP-UCB: a confidence width drawn anew at each step."""
+"""RandWGP-UCB: WGP-UCB with a random confidence width at each step."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
-from wgp_agents.gp.acquisition import random_width
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.access import EnvLike, problem_reader
+from wgp_agents.gp.acquisition import RandomWidth
+from wgp_agents.gp.agent import GPAgent, TunedParameters, tuned
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
-from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["RandWGPUCB"]
 
@@ -23,9 +25,8 @@ class RandWGPUCB(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         scale: A factor > 0, a number or `(B,)`; 1 / 2.5 is that of D-RandLinUCB's experiments.
         discount: eta in (0, 1] of the weights. Default: as `WGPUCB`.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        information_gain: gamma_T of the default: see `Forgetting`.
-        **common: See `GPAgent`.
+        **common: See `GPAgent`; `variation_budget` and `information_gain` of the default: see
+            `Forgetting`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -33,15 +34,15 @@ class RandWGPUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        scale: Any = 0.4,
-        discount: Any = None,
-        variation_budget: Any = "unknown",
-        information_gain: Any = "order",
-        **common: Unpack[GPParameters],
+        scale: ArrayLike = 0.4,
+        discount: ArrayLike | None = None,
+        **common: Unpack[TunedParameters],
     ) -> None:
-        forgetting = Forgetting("discount", discount, variation_budget, information_gain)
-        surrogate = partial(DiscountSurrogate, tight=True)
-        choice = random_width("RandWGPUCB", env, scale)
-        super().__init__(env, surrogate=surrogate, forgetting=forgetting, choice=choice, **common)
+        super().__init__(
+            env,
+            surrogate=partial(DiscountSurrogate, tight=True),
+            acquisition=RandomWidth("RandWGPUCB", scale, problem_reader(env)().batch_size or 1),
+            **tuned("discount", discount, common),
+        )

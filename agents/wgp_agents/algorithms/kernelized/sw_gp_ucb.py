@@ -1,12 +1,14 @@
-"""SW-GP-UCB: looks at the last W observations."""
+"""SW-GP-UCB: uses the last W observations."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.access import EnvLike
+from wgp_agents.gp.agent import GPAgent, TunedParameters, tuned
 from wgp_agents.gp.surrogates.weighted import WindowSurrogate
-from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["SWGPUCB"]
 
@@ -19,22 +21,14 @@ class SWGPUCB(GPAgent):
         window: W >= 1, in steps, or infinity. Default: ceil of gamma^{1/4}
             (T / B_T)^{1/2}, Remark 1 of its paper, at least 2; infinity where it spans T.
             Deviation: beta is [Deng22]'s with w = 1, not its paper's own.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        information_gain: gamma_T of the default: see `Forgetting`.
-        **common: See `GPAgent`.
+        **common: See `GPAgent`; `variation_budget` and `information_gain` of the default: see
+            `Forgetting`.
 
     Raises:
         ValueError: If a parameter is out of its range.
     """
 
     def __init__(
-        self,
-        env: Any,
-        *,
-        window: Any = None,
-        variation_budget: Any = "unknown",
-        information_gain: Any = "order",
-        **common: Unpack[GPParameters],
+        self, env: EnvLike, *, window: ArrayLike | None = None, **common: Unpack[TunedParameters]
     ) -> None:
-        forgetting = Forgetting("window", window, variation_budget, information_gain)
-        super().__init__(env, surrogate=WindowSurrogate, forgetting=forgetting, **common)
+        super().__init__(env, surrogate=WindowSurrogate, **tuned("window", window, common))

@@ -1,26 +1,23 @@
-"""TV-GP-UCB: holds the function for a draw that drifts step by step."""
+"""TV-GP-UCB: models the function as a Gaussian process that drifts at the rate eps."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wgp_agents.base import locked
-from wgp_agents.core.access import problem_reader
+from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import (
-    BayesParameters,
-    DriftingBoxWidth,
-    bayes_parameters,
-    bayes_width,
-)
-from wgp_agents.gp.constant_width import ConstantWidth
+from wgp_agents.gp.bayes_width import ConstantWidth, DriftingBoxWidth, bayes_parameters, bayes_width
+from wgp_agents.gp.confidence import GivenWidth
+from wgp_agents.gp.model import ModelParameters
 from wgp_agents.gp.surrogates.drift import DriftSurrogate
 from wgp_agents.parameters import per_learner
-from wgp_gym.types import Array
+from wgp_gym.types import Array, PerLearner
 from wgp_gym.validation import reject
 
 __all__ = ["TVGPUCB"]
@@ -29,21 +26,21 @@ __all__ = ["TVGPUCB"]
 class TVGPUCB(GPAgent):
     """Time-varying GP-UCB: f_{t+1} = (1 - eps)^{1/2} f_t + eps^{1/2} g_{t+1}, g a fresh draw.
 
-    Plays argmax mean + beta_t^{1/2} std of the posterior with the covariance
-    k(x, x') (1 - eps)^{|t - t'| / 2}, exactly: see `DriftSurrogate`.
+    Plays argmax mean + beta_t^{1/2} std of the exact posterior with the covariance k(x, x') (1 -
+    eps)^{|t - t'| / 2}: see `DriftSurrogate`.
 
-    Its paper knows eps. Nothing that a task states says what it is, so the default is a value of
-    the size that the paper plays with. Deviation: "fit" estimates it from the agent's own plays,
-    which may miss a drift where it does not look: functions that move more smoothly than the
-    model's look slower than they are.
+    The paper knows eps. No task states it, so the default is of the size of the paper's
+    experiments.
+    Deviation: "fit" estimates it from the agent's own plays. It may miss a drift at points that are
+    not played, and underestimates that of functions smoother in time than the model's.
 
-    Source: Bogunovic, Scarlett, Cevher. Time-Varying Gaussian Process Bandit Optimization.
-    AISTATS 2016. `confidence_width="constant"` is the variant of Mandl and Kekkonen (2026).
+    Source: Bogunovic, Scarlett, Cevher. Time-Varying Gaussian Process Bandit Optimization. AISTATS
+    2016. `confidence_width="constant"` is the variant of Mandl and Kekkonen (2026).
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        eps: The drift, in [0, 1]: 0 stays, 1 forgets at once. "fit": the likeliest so far of
-            0 and eight values from 1e-4 to 0.3.
+        eps: The drift, in [0, 1]: at 0 the function stays, at 1 each step has a fresh one. "fit":
+            the likeliest so far of 0 and eight values from 1e-4 to 0.3.
         confidence_width: beta_t^{1/2}, the factor of the standard deviation. "heuristic":
             (0.8 log(4 t))^{1/2}, of its experiments; "theory": on n arms
             (2 log(n pi^2 t^2 / (6 delta)))^{1/2}, on a box `DriftingBoxWidth`; "constant":
@@ -58,23 +55,21 @@ class TVGPUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        eps: Any = 0.01,
-        delta: Any = 0.1,
-        confidence_width: Any = "heuristic",
-        **common: Unpack[BayesParameters],
+        eps: ArrayLike = 0.01,
+        delta: ArrayLike = 0.1,
+        confidence_width: GivenWidth = "heuristic",
+        **common: Unpack[ModelParameters],
     ) -> None:
-        parameters = bayes_parameters("TVGPUCB", common)
         problem = problem_reader(env)()
         surrogate = partial(DriftSurrogate, eps=drifts(eps, problem.batch_size or 1))
         constant = ConstantWidth(self._drifts, problem.domain.shape[1], problem.horizon)
         width = bayes_width(
             "TVGPUCB", problem, confidence_width, delta, DriftingBoxWidth, constant=constant
         )
-        super().__init__(
-            env, surrogate=surrogate, delta=delta, confidence_width=width, **parameters
-        )
+        parameters = bayes_parameters("TVGPUCB", common, width, delta)
+        super().__init__(env, surrogate=surrogate, **parameters)
 
     def _drifts(self) -> Array:
         """Return the eps of every learner, given or fitted, `(B,)`."""
@@ -82,8 +77,8 @@ class TVGPUCB(GPAgent):
         return self.surrogate.eps
 
     @locked
-    def drift(self) -> Any:
-        """Return eps as it was given, or as it is fitted so far, a float or `(B,)`.
+    def drift(self) -> PerLearner:
+        """Return eps as given, or as fitted so far, a float or `(B,)`.
 
         Raises:
             RuntimeError: If `reset` was not called before.
@@ -93,12 +88,8 @@ class TVGPUCB(GPAgent):
         return found if self.batched else float(found[0])
 
 
-def drifts(eps: Any, batch: int) -> Array:
-    """Return the drift of every learner, NaN where it is to be fitted, `(B,)`.
-
-    Raises:
-        ValueError: If it is neither "fit" nor in [0, 1].
-    """
+def drifts(eps: ArrayLike, batch: int) -> Array:
+    """Return the drift of every learner, `(B,)`, NaN for "fit"."""
     if not isinstance(eps, str):
         return per_learner("TVGPUCB", "eps", eps, batch, 0.0, 1.0)
     if eps != "fit":

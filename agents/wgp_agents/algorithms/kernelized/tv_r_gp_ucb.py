@@ -1,20 +1,18 @@
-"""The R-GP-UCB of the drifting model: GP-UCB that starts anew every N steps."""
+"""TV-R-GP-UCB: restarting GP-UCB, with a period from the drift eps of TV-GP-UCB's model."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from wgp_agents.core.access import problem_reader
+from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.bayes_width import (
-    BayesParameters,
-    DriftingBoxWidth,
-    bayes_parameters,
-    bayes_width,
-)
+from wgp_agents.gp.bayes_width import DriftingBoxWidth, bayes_parameters, bayes_width
+from wgp_agents.gp.confidence import GivenWidth
+from wgp_agents.gp.model import ModelParameters
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.parameters import per_learner
@@ -26,17 +24,17 @@ BLOCK = 12.0  # steps in a block at eps = 1
 
 
 class TVRGPUCB(GPAgent):
-    """GP-UCB that forgets all after every N plays, with N from the drift eps of the model.
+    """GP-UCB that restarts every N plays, with N from the drift eps of the model.
 
     N = ceil(min(T, 12 eps^{-1/4})): the order eps^{-1/4} is theory's for the squared exponential
-    kernel, the 12 that of the experiments. beta_t goes on with t, over the restarts.
+    kernel, the 12 that of the experiments. The t of beta_t goes on over the restarts.
 
     Source: R-GP-UCB in Bogunovic, Scarlett, Cevher. Time-Varying Gaussian Process Bandit
     Optimization. AISTATS 2016.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        eps: The drift in [0, 1] that N is made for; 0 never restarts.
+        eps: The drift in [0, 1] that N is computed from; 0 never restarts.
         restart_period: N >= 1 itself, in steps, or infinity.
         confidence_width: As in `TVGPUCB`, but for "constant".
         delta: The probability in (0, 1) with which the bound of "theory" may fail.
@@ -48,28 +46,22 @@ class TVRGPUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        eps: Any = 0.01,
-        restart_period: Any = None,
-        delta: Any = 0.1,
-        confidence_width: Any = "heuristic",
-        **common: Unpack[BayesParameters],
+        eps: ArrayLike = 0.01,
+        restart_period: ArrayLike | None = None,
+        delta: ArrayLike = 0.1,
+        confidence_width: GivenWidth = "heuristic",
+        **common: Unpack[ModelParameters],
     ) -> None:
-        parameters = bayes_parameters("TVRGPUCB", common)
         problem = problem_reader(env)()
         drift = per_learner("TVRGPUCB", "eps", eps, problem.batch_size or 1, 0.0, 1.0)
         if restart_period is None:
             restart_period = block_length(drift, problem.horizon)
         width = bayes_width("TVRGPUCB", problem, confidence_width, delta, DriftingBoxWidth)
-        super().__init__(
-            env,
-            surrogate=RestartSurrogate,
-            forgetting=Forgetting("restart_period", restart_period),
-            delta=delta,
-            confidence_width=width,
-            **parameters,
-        )
+        forgetting = Forgetting("restart_period", restart_period)
+        parameters = bayes_parameters("TVRGPUCB", common, width, delta)
+        super().__init__(env, surrogate=RestartSurrogate, forgetting=forgetting, **parameters)
 
 
 def block_length(eps: Array, horizon: int) -> Array:

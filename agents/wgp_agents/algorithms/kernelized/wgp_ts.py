@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
-from wgp_agents.gp.acquisition import thompson
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.access import EnvLike
+from wgp_agents.gp.acquisition import ThompsonSampling
+from wgp_agents.gp.agent import GPAgent, TunedParameters, tuned
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
-from wgp_agents.gp.tuning import Forgetting
 
 __all__ = ["WGPTS"]
 
@@ -16,31 +18,23 @@ class WGPTS(GPAgent):
     """Weighted Gaussian-process Thompson sampling: D-LinTS of Kim and Tewari 2020 with kernels.
 
     Plays argmax f with f drawn around the weighted mean, Eq. (3) of [Deng22], its deviation beta
-    times one of covariance lambda V^{-1} V~ V^{-1}, the square of sigma-acute in Theorem 2: that
-    is what noise, perturbed anew with the weights of the data, would give; lambda V^{-1} is not.
+    times one of covariance lambda V^{-1} V~ V^{-1}, the square of sigma-acute in Theorem 2.
+    Perturbing the noise with the weights of the data gives that covariance; lambda V^{-1} would
+    not.
     Deviation: beta is [Deng22]'s; the paper of D-LinTS inflates its own further for its bound.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         discount: eta in (0, 1] of the weights. Default: as `WGPUCB`.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        information_gain: gamma_T of the default: see `Forgetting`.
-        **common: See `GPAgent`.
+        **common: See `GPAgent`; `variation_budget` and `information_gain` of the default: see
+            `Forgetting`.
 
     Raises:
         ValueError: If a parameter is out of its range.
     """
 
     def __init__(
-        self,
-        env: Any,
-        *,
-        discount: Any = None,
-        variation_budget: Any = "unknown",
-        information_gain: Any = "order",
-        **common: Unpack[GPParameters],
+        self, env: EnvLike, *, discount: ArrayLike | None = None, **common: Unpack[TunedParameters]
     ) -> None:
-        forgetting = Forgetting("discount", discount, variation_budget, information_gain)
-        super().__init__(
-            env, surrogate=DiscountSurrogate, forgetting=forgetting, choice=thompson, **common
-        )
+        parts = tuned("discount", discount, common)
+        super().__init__(env, surrogate=DiscountSurrogate, acquisition=ThompsonSampling(), **parts)

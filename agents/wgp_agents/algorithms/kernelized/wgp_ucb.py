@@ -1,23 +1,25 @@
-"""WGP-UCB: weights that favour recent data."""
+"""WGP-UCB: upper confidence bounds from weights that favour recent data."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from wgp_agents.core.access import problem_reader
-from wgp_agents.gp.agent import GPAgent, GPParameters
+from wgp_agents.core.access import EnvLike, problem_reader
+from wgp_agents.gp.agent import GPAgent, TunedParameters, tuned
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
-from wgp_agents.gp.tuning import Forgetting
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, reject
 
 __all__ = ["WGPUCB"]
 
 WIDTHS = ("standard", "tight")
+Weights = ArrayLike | Callable[[int], float]
 
 
 class WGPUCB(GPAgent):
@@ -32,9 +34,8 @@ class WGPUCB(GPAgent):
         width: "standard": the bound uses sigma~, Eq. (4); "tight": sigma-acute of Theorem 2,
             never larger for increasing weights, with the same guarantee. The paper sets it
             aside as impractical.
-        variation_budget: "known", "unknown" or B_T: see `Forgetting`.
-        information_gain: gamma_T of the default: see `Forgetting`.
-        **common: See `GPAgent`.
+        **common: See `GPAgent`; `variation_budget` and `information_gain` of the default: see
+            `Forgetting`.
 
     Raises:
         ValueError: If a parameter is out of its range, or two of them exclude each other.
@@ -42,14 +43,12 @@ class WGPUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        discount: Any = None,
-        weights: Any = None,
-        width: str = "standard",
-        variation_budget: Any = "unknown",
-        information_gain: Any = "order",
-        **common: Unpack[GPParameters],
+        discount: ArrayLike | None = None,
+        weights: Weights | None = None,
+        width: Literal["standard", "tight"] = "standard",
+        **common: Unpack[TunedParameters],
     ) -> None:
         owner = type(self).__name__
         tight = check_choice("width", width, owner, WIDTHS) == "tight"
@@ -61,22 +60,12 @@ class WGPUCB(GPAgent):
                 reject("gain", owner, "'realised' or 'bound' where weights are given", "greedy")
             ratios = step_discounts(weights, problem_reader(env)().horizon, owner)
             discount = 1.0
-        forgetting = Forgetting("discount", discount, variation_budget, information_gain)
         surrogate = partial(DiscountSurrogate, ratios=ratios, tight=tight)
-        super().__init__(env, surrogate=surrogate, forgetting=forgetting, **common)
+        super().__init__(env, surrogate=surrogate, **tuned("discount", discount, common))
 
 
-def step_discounts(weights: Any, horizon: int, owner: str) -> Array:
-    """Return w_{t-1} / w_t for t = 1 ... T, `(T,)`; the first, of no effect, is 1.
-
-    Args:
-        weights: `(T,)`, or a function of t.
-        horizon: T.
-        owner: Whose weights they are, for errors.
-
-    Raises:
-        ValueError: If there is not one weight for each step, positive, finite, not decreasing.
-    """
+def step_discounts(weights: Weights, horizon: int, owner: str) -> Array:
+    """Return w_{t-1} / w_t for t = 1 ... T, `(T,)`; the first, of no effect, is 1."""
     rule = f"positive, finite and not decreasing, one for each of {horizon} steps"
     if callable(weights):
         try:

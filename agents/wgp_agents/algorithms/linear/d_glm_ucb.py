@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from wgp_agents.arms.agent import IndexAgent
+from wgp_agents.arms.statistics import AllPlays
+from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.tuning import MAX_RATE, check_budget, stated_budget
 from wgp_agents.gp.width import CONFIDENCE, step_delta
-from wgp_agents.kernels.glm import GLMNumbers, GLMState, indices, learn
-from wgp_agents.parameters import model_noise, norm_bounds, not_drawn, per_learner
+from wgp_agents.kernels.glm import GLMNumbers, GLMState, fit, indices
+from wgp_agents.kernels.glm_projection import confine
+from wgp_agents.parameters import model_noise, norm_bounds, not_drawn
 from wgp_gym.arrays import kept
 from wgp_gym.kernels import FeatureKernel, Linear
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import check_choice
 
 __all__ = ["DGLMUCB"]
@@ -26,7 +30,6 @@ __all__ = ["DGLMUCB"]
 STEEPEST = 0.25  # k_mu, the slope of mu(z) = 1 / (1 + e^{-z}) at 0
 NOISE = 0.5  # the sub-Gaussian constant of rewards in [0, 1]
 SMALLEST_SLOPE = 1e-6  # that of mu at 13.8; where it is less, the width drowns all else anyway
-TUNINGS = ("original", "corrected")
 
 
 class DGLMUCB(IndexAgent):
@@ -78,33 +81,35 @@ class DGLMUCB(IndexAgent):
     Linear Bandits under Parameter Drift. 2021.
     """
 
+    statistics: AllPlays
+
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        discount: Any = None,
-        tuning: str = "original",
-        variation_budget: Any = "unknown",
-        regularization: Any = 1.0,
-        delta: Any = 0.1,
-        norm_bound: Any = None,
-        confidence: str = "paper",
-        reward_range: Any = None,
+        discount: ArrayLike | None = None,
+        tuning: Literal["original", "corrected"] = "original",
+        variation_budget: ArrayLike = "unknown",
+        regularization: ArrayLike = 1.0,
+        delta: ArrayLike = 0.1,
+        norm_bound: ArrayLike | None = None,
+        confidence: Literal["paper", "union", "anytime"] = "paper",
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
         owner, batch = type(self).__name__, self.num_learners
         if reward_range is None and self.problem.link == "logistic":
             self._given_range = (0.0, 1.0)
+        self._given_discount = self._given_norm_bound = None
         if discount is not None:
-            discount = per_learner(owner, "discount", discount, batch, 0.0, 1.0, "right")
+            self._given_discount = self._parameter("discount", discount, 0, 1, "right")
         if norm_bound is not None:
-            norm_bound = norm_bounds(owner, norm_bound, self.problem, batch)
-        self.given_discount, self._given_norm_bound = discount, norm_bound
+            self._given_norm_bound = norm_bounds(owner, norm_bound, self.problem, batch)
         check_budget(owner, variation_budget, batch)
         self._given_budget = kept(variation_budget)
-        self.tuning = check_choice("tuning", tuning, owner, TUNINGS)
+        self.tuning = check_choice("tuning", tuning, owner, ("original", "corrected"))
         self.regularization = model_noise(owner, regularization, batch)
-        self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
+        self.delta = self._parameter("delta", delta, 0, 1, "neither")
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
         self.features = arm_features(self.problem)
         self._longest = float(np.sqrt((self.features**2).sum(axis=1)).max())
@@ -113,23 +118,22 @@ class DGLMUCB(IndexAgent):
         estimate, parameter = np.zeros((2, batch, d))
         self.state = GLMState(counts, squares, sums, np.zeros(batch), estimate, parameter)
         self.numbers = GLMNumbers(np.ones(batch), self.regularization, *np.ones((2, batch)))
-        self.steps = np.zeros(batch, np.int64)
 
     def _clear(self, mask: Mask) -> None:
         radius, discount = self._radius(), self._discount()
-        slope = expit(radius * self._longest) * expit(-radius * self._longest)
+        slope = expit(radius * self._longest) * expit(-radius * self._longest)  # c_mu
         self.numbers.radius[mask], self.numbers.discount[mask] = radius[mask], discount[mask]
         self.numbers.slope[mask] = np.maximum(slope, SMALLEST_SLOPE)[mask]
         for part in self.state:
             part[mask] = 0.0
-        self.steps[mask] = 0
+        super()._clear(mask)
 
-    def _in_logits(self, value: Any) -> Array:
+    def _in_logits(self, norm: ArrayLike) -> Array:
         """Return a norm in units of theta, `(B,)`, of one in units of the task's function."""
-        norms = np.broadcast_to(np.asarray(value, float), self.num_learners)
+        norms = np.broadcast_to(np.asarray(norm, float), self.num_learners)
         if self.problem.link == "logistic":
             return norms.copy()
-        low, high = self._ends()
+        low, high = self._range()
         return norms / (STEEPEST * (high - low))
 
     def _radius(self) -> Array:
@@ -139,8 +143,7 @@ class DGLMUCB(IndexAgent):
             RuntimeError: If it rests on a norm bound that is not drawn yet.
         """
         if self._given_norm_bound is not None:
-            given: Array = self._given_norm_bound
-            return given
+            return self._given_norm_bound
         bound = norm_bounds(type(self).__name__, None, self.problem, self.num_learners)
         if bound is None:
             not_drawn("norm bound", "norm_bound")
@@ -152,9 +155,8 @@ class DGLMUCB(IndexAgent):
         Raises:
             RuntimeError: If it rests on a variation budget that is not drawn yet.
         """
-        if self.given_discount is not None:
-            given: Array = self.given_discount
-            return given
+        if self._given_discount is not None:
+            return self._given_discount
         stated = stated_budget(self._given_budget, self.problem)
         if isinstance(self._given_budget, str) and stated is not None:
             stated = self._in_logits(stated)
@@ -165,10 +167,10 @@ class DGLMUCB(IndexAgent):
     def widths(self) -> Array:
         """Return rho_t of every learner, `(B,)`."""
         slope, regularization = self.numbers.slope, self.numbers.regularization
-        delta = step_delta(self.confidence, self.delta, self.steps, self.problem.horizon)
-        d = self.features.shape[1]
-        spread = d * np.log1p(self._longest**2 * self.state.weight / (d * regularization))
-        noise = NOISE * np.sqrt(spread - 2 * np.log(delta))
+        steps, horizon, d = self.statistics.steps, self.problem.horizon, self.features.shape[1]
+        delta = step_delta(self.confidence, self.delta, steps, horizon)
+        gain = d * np.log1p(self._longest**2 * self.state.weight / (d * regularization))
+        noise = NOISE * np.sqrt(gain - 2 * np.log(delta))
         width: Array = (
             2 * STEEPEST * (np.sqrt(regularization) * self.numbers.radius + noise / slope)
         )
@@ -181,10 +183,14 @@ class DGLMUCB(IndexAgent):
         indices(self.features, self.numbers, self.state, self.widths(), index)
         return index
 
-    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+    def _take(self, arms: Indices, rewards: Array, active: Mask) -> None:
         kept = np.clip(rewards, 0.0, 1.0)
-        learn(self.features, self.numbers, self.state, arms, kept, active)
-        self.steps += active
+        fit(self.features, self.numbers, self.state, arms, kept, active)
+        norms = np.sqrt((self.state.estimate**2).sum(axis=1))
+        outside = active & ~(norms < self.numbers.radius * (1.0 - 1e-9))  # `confine` looks again
+        if outside.any():
+            confine(self.features, self.numbers, self.state, outside)
+        super()._take(arms, kept, active)
 
 
 def arm_features(problem: BanditProblem) -> Array:

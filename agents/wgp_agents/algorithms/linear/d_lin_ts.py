@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
+
+from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
-from wgp_agents.gp.acquisition import thompson
+from wgp_agents.core.access import EnvLike
+from wgp_agents.gp.acquisition import ThompsonSampling
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 
@@ -21,8 +24,7 @@ class DLinTS(GPAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        discount: gamma in (0, 1]. Default: 1 less one over the memory's length that `tuning`
-            names.
+        discount: gamma in (0, 1]. Default: as `tuning` names.
         **common: See `TunedParameters`.
 
     Raises:
@@ -30,11 +32,9 @@ class DLinTS(GPAgent):
     """
 
     def __init__(
-        self,
-        env: Any,
-        *,
-        discount: Any = None,
-        **common: Unpack[TunedParameters],
+        self, env: EnvLike, *, discount: ArrayLike | None = None, **common: Unpack[TunedParameters]
     ) -> None:
         parameters = tuned_parameters("DLinTS", "discount", discount, common)
-        super().__init__(env, surrogate=DiscountSurrogate, choice=thompson, **parameters)
+        super().__init__(
+            env, surrogate=DiscountSurrogate, acquisition=ThompsonSampling(), **parameters
+        )

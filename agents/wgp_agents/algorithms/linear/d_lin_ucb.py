@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
+
+from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
+from wgp_agents.core.access import EnvLike
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 
@@ -23,8 +26,7 @@ class DLinUCB(GPAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        discount: gamma in (0, 1]. Default: 1 less one over the memory's length that `tuning`
-            names.
+        discount: gamma in (0, 1]. Default: as `tuning` names.
         **common: See `TunedParameters`.
 
     Raises:
@@ -32,11 +34,7 @@ class DLinUCB(GPAgent):
     """
 
     def __init__(
-        self,
-        env: Any,
-        *,
-        discount: Any = None,
-        **common: Unpack[TunedParameters],
+        self, env: EnvLike, *, discount: ArrayLike | None = None, **common: Unpack[TunedParameters]
     ) -> None:
         surrogate = partial(DiscountSurrogate, tight=True)
         parameters = tuned_parameters("DLinUCB", "discount", discount, common)

@@ -1,12 +1,15 @@
-"""D-RandLinUCB: D-LinUCB with a confidence width drawn anew at each step."""
+"""D-RandLinUCB: D-LinUCB with a random confidence width at each step."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
+
+from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
-from wgp_agents.gp.acquisition import random_width
+from wgp_agents.core.access import EnvLike, problem_reader
+from wgp_agents.gp.acquisition import RandomWidth
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 
@@ -21,8 +24,7 @@ class DRandLinUCB(GPAgent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         scale: alpha > 0, a number or `(B,)`; 1 / 2.5 is that of the paper's experiments.
-        discount: gamma in (0, 1]. Default: 1 less one over the memory's length that `tuning`
-            names.
+        discount: gamma in (0, 1]. Default: as `tuning` names.
         **common: See `TunedParameters`.
 
     Raises:
@@ -31,13 +33,13 @@ class DRandLinUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        scale: Any = 0.4,
-        discount: Any = None,
+        scale: ArrayLike = 0.4,
+        discount: ArrayLike | None = None,
         **common: Unpack[TunedParameters],
     ) -> None:
         surrogate = partial(DiscountSurrogate, tight=True)
-        choice = random_width("DRandLinUCB", env, scale)
+        acquisition = RandomWidth("DRandLinUCB", scale, problem_reader(env)().batch_size or 1)
         parameters = tuned_parameters("DRandLinUCB", "discount", discount, common)
-        super().__init__(env, surrogate=surrogate, choice=choice, **parameters)
+        super().__init__(env, surrogate=surrogate, acquisition=acquisition, **parameters)

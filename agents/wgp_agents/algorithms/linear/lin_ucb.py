@@ -1,10 +1,11 @@
-"""LinUCB: the stationary linear learner."""
+"""LinUCB: the stationary linear agent."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from wgp_agents.algorithms.linear.defaults import LinearParameters, linear_parameters
+from wgp_agents.core.access import EnvLike
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 
@@ -26,10 +27,6 @@ class LinUCB(GPAgent):
         ValueError: If a parameter is out of its range.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        **common: Unpack[LinearParameters],
-    ) -> None:
+    def __init__(self, env: EnvLike, **common: Unpack[LinearParameters]) -> None:
         parameters = linear_parameters("LinUCB", common, gain="realised")
         super().__init__(env, surrogate=RestartSurrogate, **parameters)

@@ -1,10 +1,13 @@
-"""Restarting LinUCB: forgets everything every H steps."""
+"""Restarting LinUCB: restarts every H steps."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
+
+from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
+from wgp_agents.core.access import EnvLike
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 
@@ -12,10 +15,10 @@ __all__ = ["RestartLinUCB"]
 
 
 class RestartLinUCB(GPAgent):
-    """RestartUCB (Zhao, Zhang, Jiang and Zhou 2020): OFUL, started anew every H steps.
+    """RestartUCB (Zhao, Zhang, Jiang and Zhou 2020): OFUL, restarted every H steps.
 
-    beta = sqrt(lambda) S + R sqrt(2 log(1 / delta) + d log(1 + t / (lambda d))), t counting the
-    plays since the last restart.
+    beta = sqrt(lambda) S + R sqrt(2 log(1 / delta) + d log(1 + t / (lambda d))), with t the plays
+    since the last restart.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -29,9 +32,9 @@ class RestartLinUCB(GPAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        restart_period: Any = None,
+        restart_period: ArrayLike | None = None,
         **common: Unpack[TunedParameters],
     ) -> None:
         parameters = tuned_parameters(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
+
+from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
-from wgp_agents.core.access import problem_reader
+from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import WindowSurrogate
 from wgp_agents.gp.width import cheung_width
@@ -32,11 +34,7 @@ class SWLinUCB(GPAgent):
     """
 
     def __init__(
-        self,
-        env: Any,
-        *,
-        window: Any = None,
-        **common: Unpack[TunedParameters],
+        self, env: EnvLike, *, window: ArrayLike | None = None, **common: Unpack[TunedParameters]
     ) -> None:
         form = partial(cheung_width, dim=problem_reader(env)().domain.shape[1])
         parameters = tuned_parameters("SWLinUCB", "window", window, common)

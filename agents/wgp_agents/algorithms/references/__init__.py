@@ -1,1 +1,1 @@
-"""References: random play, and what reads the truth."""
+"""References: random play, and agents that read the truth."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack, cast
+from typing import Unpack, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.kernelized.wgp_ucb import WGPUCB
 from wgp_agents.base import Agent
-from wgp_agents.core.access import truth_reader
+from wgp_agents.core.access import EnvLike, truth_reader
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import Seeds, seeds_of
 from wgp_agents.gp.agent import GPParameters
-from wgp_agents.parameters import SMALLEST
+from wgp_agents.parameters import SMALLEST, checked_grid
 from wgp_gym.arrays import frozen, kept
 from wgp_gym.envs.dynamics import Dynamics
-from wgp_gym.types import Array, Mask
-from wgp_gym.validation import as_floats, reject
+from wgp_gym.types import Actions, Array, Mask
 
 __all__ = ["OracleDiscount"]
 
@@ -27,12 +26,11 @@ DISCOUNTS = tuple(
 
 
 class OracleDiscount(Agent):
-    """WGP-UCB with the discount that suits this very episode best: a reference, no competitor.
+    """WGP-UCB with the best discount for this very episode: a reference, no competitor.
 
-    Before its first play it runs WGP-UCB with every discount of the grid through a copy of what
-    is left of the episode, functions and noise included, and then plays the actions of the run of
-    least regret: what any fixed eta of the grid could have done, noise and ties included. It
-    learns nothing.
+    Before its first play it runs WGP-UCB with every discount of the grid through a copy of the rest
+    of the episode, functions and noise included, and then plays the actions of the run of the
+    smallest regret. It learns nothing.
 
     Args:
         env: The environment to play; it reads the truth there.
@@ -41,6 +39,7 @@ class OracleDiscount(Agent):
 
     Attributes:
         best: The discount of each learner's run, `(B,)`; NaN before the first play.
+        plan: The actions of that run at each step of the episode, `(T, B)` or `(T, B, d)`.
 
     Raises:
         TypeError: If given only a `BanditProblem`.
@@ -50,43 +49,42 @@ class OracleDiscount(Agent):
     takes_units = False  # it learns nothing, and its runs are in copies without a wrapper
 
     def __init__(
-        self, env: Any, *, discounts: Any = DISCOUNTS, **common: Unpack[GPParameters]
+        self, env: EnvLike, *, discounts: ArrayLike = DISCOUNTS, **common: Unpack[GPParameters]
     ) -> None:
         super().__init__(env)
         self._read_episodes = truth_reader(env, "fork")
-        rule = f"numbers in [{SMALLEST:g}, 1]"
-        grid = as_floats("discounts", discounts, "OracleDiscount", rule)
-        if grid.ndim != 1 or not grid.size or not ((grid >= SMALLEST) & (grid <= 1)).all():
-            reject("discounts", "OracleDiscount", rule, discounts)
-        self.discounts = frozen(grid)
+        self.discounts = frozen(
+            checked_grid("discounts", discounts, "OracleDiscount", SMALLEST, 1.0)
+        )
         self._common = cast(GPParameters, {name: kept(value) for name, value in common.items()})
         WGPUCB(self.problem, discount=1.0, **common)  # bad parameters are refused here
         self.best = np.full(self.num_learners, np.nan)
-        self._t = np.zeros(self.num_learners, np.int64)
         point = (self.problem.domain.shape[1],) if self.problem.continuous else ()
         dtype = np.float32 if self.problem.continuous else np.int64
         self.plan = np.zeros((self.problem.horizon, self.num_learners, *point), dtype)
         self._rows = np.arange(self.num_learners)
 
     def _restart(self, mask: Mask) -> None:
-        self.best[mask], self._t[mask] = np.nan, 0
+        self.best[mask] = np.nan
 
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+    def _choose(self, uniform: UniformStreams) -> Actions:
         seeds = seeds_of(uniform)  # drawn always: streams move together
+        found = self._read_episodes()
+        episodes = list(found) if isinstance(found, list | tuple) else [found]
         missing = np.isnan(self.best)
         if missing.any():
-            self._look_ahead(missing, seeds)
-        return self.plan[np.minimum(self._t, len(self.plan) - 1), self._rows]
+            self._look_ahead(episodes, missing, seeds)
+        t = np.repeat([one.t for one in episodes], [one.batch for one in episodes])
+        actions: Actions = self.plan[np.minimum(t, len(self.plan) - 1), self._rows]
+        return actions
 
-    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        del actions, rewards
-        self._t += active
+    def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
+        pass
 
-    def _look_ahead(self, missing: Mask, seeds: Seeds) -> None:
-        """Play the episodes of the learners in `missing` `(B,)`, and keep the best actions."""
+    def _look_ahead(self, episodes: list[Dynamics], missing: Mask, seeds: Seeds) -> None:
+        """Run the episodes of the learners in `missing` `(B,)`, and keep the best actions."""
         start = 0
-        found = self._read_episodes()
-        for dynamics in found if isinstance(found, list | tuple) else [found]:
+        for dynamics in episodes:
             learners = slice(start, start + dynamics.batch)
             start += dynamics.batch
             wanted = missing[learners]
@@ -101,11 +99,11 @@ class OracleDiscount(Agent):
                 better = wanted & (regret < least)
                 least[better] = regret[better]
                 self.best[learners][better] = discount
-                self.plan[: len(plays), learners][:, better] = plays[:, better]
+                self.plan[dynamics.t :, learners][:, better] = plays[:, better]
 
     def _run(
         self, dynamics: Dynamics, discount: float, seeds: list[int], common: GPParameters
-    ) -> tuple[Array, NDArray[Any]]:
+    ) -> tuple[Array, Actions]:
         """Return cumulative regrets `(b,)` and actions, step first, of one run of b episodes."""
         dynamics = dynamics.fork()
         agent = WGPUCB(dynamics.problem, discount=discount, **common)
@@ -120,11 +118,10 @@ class OracleDiscount(Agent):
 
 
 def of_learners(parameters: GPParameters, learners: slice) -> GPParameters:
-    """Return the parameters of some learners: those of all, and of the others their part."""
+    """Return the parameters of some learners."""
 
-    def _part(value: Any) -> Any:
+    def _part(value: object) -> object:
         listed = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
         return np.asarray(value)[learners] if listed else value
 
-    found: Any = {name: _part(value) for name, value in parameters.items()}
-    return cast(GPParameters, found)
+    return cast(GPParameters, {name: _part(value) for name, value in parameters.items()})

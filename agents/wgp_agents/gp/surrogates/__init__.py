@@ -1,1 +1,1 @@
-"""The surrogates: what B learners believe of the function."""
+"""Surrogates: the posteriors of B learners."""

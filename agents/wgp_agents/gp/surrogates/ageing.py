@@ -1,125 +1,89 @@
-"""The memory of observations that age: the noise variance of each grows with every step.
+"""The surrogate of ageing observations: the noise variance of each grows with every step.
 
-An observation that is k steps old counts as if its noise variance were lambda + k sigma_w^2, so
-its weight is w_k = 1 / (1 + k sigma_w^2 / lambda): old data fade like a hyperbola, not
-geometrically. That is no recursion of fixed size, but sums of exponentials are. The posterior is
-that of the next choice, for which the last observation is one step old.
+An observation that is k steps old counts as if its noise variance were lambda + k sigma_w^2, so its
+weight is w_k = 1 / (1 + k sigma_w^2 / lambda): weights fall as a hyperbola, not geometrically. That
+has no recursion of fixed size, but sums of exponentials have.
+
+References:
+    [BM05] Beylkin, Monzon. On Approximation of Functions by Exponential Sums. Applied and
+        Computational Harmonic Analysis 19, 2005.
+    [GW69] Golub, Welsch. Calculation of Gauss Quadrature Rules. Mathematics of Computation 23,
+        1969.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from wgp_agents.gp.action_sets import ActionSet
-from wgp_agents.gp.surrogates.ageing_sum import ageing_sum
-from wgp_agents.gp.surrogates.state import MANY_FEATURES, Plays, Predictor
-from wgp_agents.gp.surrogates.weighted import Surrogate
-from wgp_agents.kernels import blas
-from wgp_agents.kernels import gram as compiled
+from wgp_agents.gp.action_sets import ActionSet, Plays
+from wgp_agents.gp.surrogates.posteriors import GramPosterior
+from wgp_agents.gp.surrogates.weighted import WeightedSurrogate
 from wgp_agents.kernels.ageing import AgeingArrays, ageing_update
-from wgp_agents.kernels.arrays import DiscountArrays
 from wgp_gym.types import Array, Mask
 
-__all__ = ["AgeingSurrogate"]
+__all__ = ["AgeingSurrogate", "ageing_sum"]
+
+STEP = 0.46  # of tau; its error is 2 |Gamma(1 + 2 pi i / h)| = 9e-9
+SMALL = 1e-10  # the part of 1 / x that is left out below the first exponent
+LARGE = 1e-9  # exp(-s x) of the largest exponent at the smallest x
+FLAT = 6.0  # exponents with s x at most this for all x are merged
+MERGED = 6  # Gauss nodes that replace them
 
 
-class AgeingSurrogate(Surrogate):
-    """Keeps everything, with a noise variance that grows by sigma_w^2 a step, to 1e-8 of a weight.
+class AgeingSurrogate(WeightedSurrogate):
+    """The posterior of all data, with noise variances that grow by sigma_w^2 a step.
 
-    w_k is the sum of a_j z_j^(k - 1) of `ageing_sum`, so A = sum of w phi phi^T is the sum of
-    a_j A_j with A_j that fade by z_j a step, and so is b. From A and b on, all is as in
+    It is that of the next step, when the last observation is one step old. w_k, to a relative error
+    of 1e-8, is the sum of a_j z_j^(k - 1) of `ageing_sum`, so A = sum of w phi phi^T is the sum of
+    a_j A_j with A_j that fade by z_j a step, and so is b. The rest is as in
     `wgp_agents.gp.surrogates.weighted`: V = A + lambda I, and the gain is
     1/2 log det(I + A / lambda). A step costs O(J m^2 + m^3 + m^2 n), and a learner J m^2 / 2
     numbers, with J about 9 + 2.2 log T.
 
-    The weights are those of a model, where those of `DiscountSurrogate` are of a loss: the
-    posterior has the covariance lambda V^{-1}, and its gain no double weights.
+    The weights belong to a model, those of `DiscountSurrogate` to a loss: the posterior has the
+    covariance lambda V^{-1}, and its gain no double weights.
 
-    Deviation: on a box, what the features leave out is added to the noise of a fresh play, and
-    ages with it: see `wgp_agents.gp.action_sets.Box`.
+    Deviation: on a box, what the features leave out is added to the noise of a fresh play and ages
+    with it: see `wgp_agents.gp.box.Box`.
 
     Args:
-        action_set: The arms, or the box.
+        action_set: What is chosen from.
         injection: sigma_w^2 >= 0 of every learner, `(B,)`.
-        horizon: T >= 1, the age up to which weights are right.
+        horizon: T >= 1, the age up to which weights are exact.
 
     Attributes:
-        arrays: What the posterior follows from: A, twice, and b.
+        bank: The sums that make up A and b.
     """
 
     nothing_forgotten = 0.0
 
     def __init__(self, action_set: ActionSet, *, injection: Array, horizon: int) -> None:
-        basis = action_set.basis
-        batch, (m, n) = len(basis.regularization), basis.phi.shape
-        self.basis, self._embed = basis, action_set.embed
-        self._many = basis.rank > MANY_FEATURES
-        self._few, self._any_many = ~self._many, bool(self._many.any())
-        self.bank = make_bank(injection / basis.regularization, horizon, m)
-        gram = np.zeros((batch, m, m))
-        arrays = DiscountArrays(
-            gram=gram,
-            target=np.zeros((batch, m)),
-            lost=np.zeros((batch, m)),
-            double_gram=gram,
-            mean=np.zeros((batch, n)),
-            variance=np.zeros((batch, n)),
-            gain=np.zeros(batch),
-            tight=np.zeros((batch, 0)),
-        )
-        super().__init__(arrays, arrays.variance)
-        self.kept: DiscountArrays = arrays
+        posterior = GramPosterior(action_set)
+        # The gain has no double weights: A2 is A itself.
+        posterior.arrays = posterior.arrays._replace(double_gram=posterior.arrays.gram)
+        super().__init__(action_set, posterior)
+        self._gram = posterior
+        ratios = injection / self.basis.regularization
+        self.bank = make_bank(ratios, horizon, len(self.basis.phi))
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
-        """Forget all; the injection stays that of the constructor."""
-        del forgetting
-        for array in (self.bank.grams, self.bank.targets, *self.kept):
-            array[mask] = 0.0
-        self.variance[mask] = self.basis.prior
-        self.held[mask] = 0
+        """Forget all; `forgetting` is not used."""
+        self.bank.grams[mask] = self.bank.targets[mask] = 0.0
+        self._clear(mask)
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Let the past age by a step and take in one observation."""
-        features, share = self._embed(plays)
-        if share is not None:
-            root = np.sqrt(share)
-            features, rewards = features * root[:, None], rewards * root
-        basis, kept = self.basis, self.kept
-        ageing_update(features, rewards, active, basis.rank, self.bank, kept)
-        compiled.posteriors(active & self._few, basis, kept)
-        if self._any_many:
-            blas.posteriors(active & self._many, basis, kept)
+        """Let the past age by a step, and learn from one play."""
+        self._at_hand.clear()
+        features, rewards = self._gram.scaled(plays, rewards)
+        ageing_update(features, rewards, active, self.basis.rank, self.bank, self._gram.arrays)
+        self._gram.refresh(active)
         self.held += active
-
-    def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
-        predict = blas.posterior_of(i, self.basis, self.kept)
-
-        def _predict(phi: Array) -> tuple[Array, Array, Array]:
-            mean, variance, _ = predict(phi)
-            return mean, variance, variance
-
-        return _predict
-
-    def deviations(self, normals: Array) -> Array:
-        """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
-        drawn = np.zeros_like(normals)
-        compiled.deviations(normals, self._few, self.basis, self.kept, drawn)
-        if self._any_many:
-            with blas.single_thread():
-                for i in np.flatnonzero(self._many).tolist():
-                    drawn[i] = blas.deviation_of(i, normals[i], self.basis, self.kept)
-        return drawn
 
 
 def make_bank(ratios: Array, horizon: int, features: int) -> AgeingArrays:
-    """Return an empty bank of sums for B learners.
-
-    Args:
-        ratios: sigma_w^2 / lambda of each, `(B,)`.
-        horizon: T.
-        features: m.
-    """
+    """Return an empty bank of sums, for sigma_w^2 / lambda `(B,)`, T and m features."""
     sums = {ratio: ageing_sum(ratio, horizon) for ratio in set(ratios.tolist())}
     found = [sums[ratio] for ratio in ratios.tolist()]
     terms = np.array([len(a) for a, _ in found])
@@ -134,3 +98,59 @@ def make_bank(ratios: Array, horizon: int, features: int) -> AgeingArrays:
     for i, (a, z) in enumerate(found):
         bank.coefficients[i, : terms[i]], bank.decays[i, : terms[i]] = a, z
     return bank
+
+
+def ageing_sum(ratio: float, horizon: int) -> tuple[Array, Array]:
+    """Return a and z `(J,)` with sum of a_j z_j^(k - 1) = 1 / (1 + k ratio) for k = 1, 2, ..., T.
+
+    1 / x is the integral of exp(-s x) over s > 0. With s = exp(tau) the integrand is smooth and
+    small at both ends, so the trapezoid rule in tau converges fast: [BM05]. The exponents that are
+    small at all x of interest act together as a polynomial, so a few Gauss nodes replace them:
+    [GW69].
+
+    The relative error is at most 1e-8. x = 1 + k ratio grows by a factor below T for any ratio, so
+    J is at most 23 for T = 500, 29 for T = 10,000 and 39 for T = 1,000,000: about 9 + 2.2 log T.
+    Beyond T the sum falls faster than the hyperbola.
+
+    Args:
+        ratio: At least 0; 0 gives one constant term.
+        horizon: T >= 1.
+    """
+    if ratio == 0.0:
+        return np.ones(1), np.ones(1)
+    nearest, farthest = 1.0 + ratio, 1.0 + horizon * ratio
+    first = math.floor(math.log(SMALL / farthest) / STEP)
+    last = math.floor(math.log(-math.log(LARGE) / nearest) / STEP)
+    exponents = np.exp(STEP * np.arange(first, last + 1))
+    weights = STEP * exponents
+    flat = exponents <= FLAT / farthest
+    nodes, merged = gauss_rule(exponents[flat], weights[flat], MERGED)
+    s, w = np.append(nodes, exponents[~flat]), np.append(merged, weights[~flat])
+    return w * np.exp(-s * nearest), np.exp(-s * ratio)
+
+
+def gauss_rule(points: Array, weights: Array, size: int) -> tuple[Array, Array]:
+    """Return nodes and weights `(size,)` with the first 2 size moments of weighted points.
+
+    It is the Lanczos process on the diagonal matrix of the points, with full reorthogonalisation,
+    and the eigenvalues of the tridiagonal matrix that results.
+
+    Args:
+        points: Positive, increasing, more than `size` of them, `(q,)`.
+        weights: Positive, `(q,)`.
+        size: The number of nodes.
+    """
+    total, scale = weights.sum(), points[-1]
+    x, vector = points / scale, np.sqrt(weights / total)
+    basis: list[Array] = []
+    diagonal, beside = np.zeros(size), np.zeros(size)
+    for i in range(size):
+        basis.append(vector)
+        rest = x * vector
+        diagonal[i] = vector @ rest
+        for known in (*basis, *basis):  # twice, against rounding errors
+            rest = rest - (known @ rest) * known
+        beside[i] = np.linalg.norm(rest)
+        vector = rest / beside[i]
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside[:-1], -1))
+    return scale * values, total * vectors[0] ** 2

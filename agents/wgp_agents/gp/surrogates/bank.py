@@ -1,71 +1,75 @@
-"""A bank of models of a drifting function, scored by how well they foretell the rewards."""
+"""The bank: many models of a drifting function, scored by how well they predict the rewards."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_agents.gp.surrogates.places import Places
-from wgp_agents.kernels.arrays import BankArrays, BankModels, BankRates
-from wgp_agents.kernels.drift import bank_posteriors, bank_update
-from wgp_gym.types import Array, Mask
+from wgp_agents.gp.action_sets import ActionSet, Plays, Points
+from wgp_agents.gp.surrogates.base import Prediction, Surrogate
+from wgp_agents.gp.surrogates.kernel_features import KernelFeatures
+from wgp_agents.kernels.bank import (
+    BankArrays,
+    BankModels,
+    BankRates,
+    bank_posteriors,
+    bank_update,
+)
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["RATES", "ModelBank"]
 
 RATES = BankRates(
-    recent=0.95,  # 20 steps: as long as it takes to tell one drift from another
+    recent=0.95,  # 20 steps, which tell one drift from another
     lasting=0.9995,
     weight=0.1,
     scale=0.99,
     signal=0.99,
     margin=10.0,
-    handicap=3.0,
-    carried=0.05,
-    far=5.0,
-    most=10.0,
-    youth=10,
+    restart_penalty=3.0,
+    carry_over=0.05,
+    recenter_at=5.0,
+    clip_at=10.0,
+    warmup=10,
 )
-ODD = 20.0  # times the range of the others: none of the first rewards is believed further away
-FAVOUR = 1.0  # nats, for a function that stays, and for the first kernel
+OUTLIER = 20.0  # ranges of the other first rewards, beyond which one is an outlier
+BONUS = 1.0  # nats, of a function without drift, and of the first kernel
 
 
-class ModelBank:
-    """B learners with Q models each: all drifts eps, noise ratios lambda and kernels.
+class ModelBank(Surrogate):
+    """Q models of each of B learners: all drifts eps, noise ratios lambda and kernels of a grid.
 
-    Rewards are counted from the first, at first. Model q holds the function for s g_t + noise of
-    variance lambda s^2, where g_t drifts by eps as in `DriftSurrogate` and s^2 is unknown: with the
-    surprise nu_t = y_t - mean and its variance s^2 v_t, the predictive density of y_t is
-    Student's, its scale learned from the past nu^2 / v, which fade by `rates.scale` a step. Its
+    Rewards are first counted from the first one. Model q takes the function for s g_t, with noise
+    of variance lambda s^2, where g_t drifts by eps as in `DriftSurrogate` and s^2 is unknown. With
+    the innovation nu_t = y_t - mean and its variance s^2 v_t, the predictive density of y_t is
+    Student's t, its scale estimated from the past nu^2 / v, which fade by `rates.scale` a step. Its
     logarithm is the model's score, relative to the step's best model; `recent` fades by
     `rates.recent`, `lasting` by `rates.lasting`, and the model of the largest
-    recent + weight * lasting is chosen. A function that stays and the first kernel are each a nat
-    ahead throughout. Nothing is scored before every model has a scale, from the third reward on
-    at the earliest.
+    recent + weight * lasting is chosen. A function without drift and the first kernel get a bonus
+    of one nat each. Scores begin once every model has a scale, at the third reward or later.
 
-    A model that lags by more than `margin` in `recent`, and is older than `youth` steps, begins
-    anew, `handicap` behind the best there and with the best `lasting`: it then stands for a
-    function that has just changed altogether. If the (upper) median of the last `youth` rewards
-    is further than `far` s from where it counted rewards from, it counts them from there.
+    A model restarts if its `recent` is more than a margin behind the best and it is older than the
+    warm-up. It then gets the best `recent` less a penalty and the best `lasting`, and stands for a
+    function that has just changed altogether. A model counts rewards from the (upper) median of the
+    last ones, of the warm-up's number, once that is too many s away from where it counted from.
 
-    The function's own scale s, which a confidence bound needs, is learned apart: the mean of
-    nu^2 / v, weighted by how much of the variance at the play was still unknown. Repeated plays
-    of one arm say much about the noise and nothing about the other arms. It fades with what is
-    learned: by `rates.signal` for a play of an arm never seen. A model that begins anew carries a
-    share `rates.carried` of it on.
+    The function's own scale s, which a confidence bound needs, is estimated apart: the mean of
+    nu^2 / v, weighted by the share of the variance at the play that was still unknown. Repeated
+    plays of one arm say much about the noise and nothing about the other arms. The estimate fades
+    with what is learned: by `rates.signal` for a play of an arm never seen. A model that restarts
+    keeps a share of it.
 
-    Odd rewards are cut. After the first `youth` rewards a surprise counts as `most` of its
-    standard deviations at most. Those first ones are looked at together, since a scale learned
-    from so few may itself be odd: see `without_odd`. If one is moved, all are taken in again.
+    Outliers are clipped. After the warm-up an innovation counts as a limited number of its standard
+    deviations. The rewards of the warm-up are looked at together, since a scale estimated from so
+    few may itself be an outlier: see `clip_outliers`. If one is moved, all are learned again.
 
     Args:
-        places: The arms.
-        batch: B.
+        action_set: What is chosen from.
+        features: Its features, by kernel.
         drifts: eps of the models, each in [0, 1].
         noise_ratios: lambda of the models, each > 0.
-        rates: How fast to forget.
+        rates: How fast to forget, and the limits above.
 
     Attributes:
         models: The models, the first kernel's first. Of equals the first is chosen.
@@ -73,20 +77,22 @@ class ModelBank:
 
     def __init__(
         self,
-        places: Places,
-        batch: int,
+        action_set: ActionSet,
+        features: KernelFeatures,
         drifts: tuple[float, ...],
         noise_ratios: tuple[float, ...],
         rates: BankRates = RATES,
     ) -> None:
-        grid = itertools.product(range(len(places.rank)), drifts, noise_ratios)
+        super().__init__(action_set)
+        batch = len(self.held)
+        grid = itertools.product(range(len(features.rank)), drifts, noise_ratios)
         table, drift, noise = (np.array(column) for column in zip(*grid, strict=True))
-        prior = FAVOUR * (drift == 0.0) + FAVOUR * (table == 0)
-        self.models = BankModels(drift, noise, table.astype(np.int64), places.rank, prior)
-        self._places, self._rates, self._rows = places, rates, np.arange(batch)
-        m, shape = int(places.rank.max()), (batch, len(drift))
-        self._early_features = np.zeros((rates.youth, batch, len(places.rank), m))
-        self._early_left = np.zeros((rates.youth, batch, len(places.rank)))
+        prior = BONUS * (drift == 0.0) + BONUS * (table == 0)
+        self.models = BankModels(drift, noise, table.astype(np.int64), features.rank, prior)
+        self.features, self._rates, self._rows = features, rates, np.arange(batch)
+        m, shape = int(features.rank.max()), (batch, len(drift))
+        self._early_features = np.zeros((rates.warmup, batch, len(features.rank), m))
+        self._early_left = np.zeros((rates.warmup, batch, len(features.rank)))
         self.kept = BankArrays(
             covariance=np.zeros((*shape, m, m)),
             weights=np.zeros((*shape, m)),
@@ -99,85 +105,102 @@ class ModelBank:
             age=np.zeros(shape, np.int64),
             chosen=np.zeros(batch, np.int64),
             zero=np.zeros(shape),
-            latest=np.zeros((batch, rates.youth)),
+            latest=np.zeros((batch, rates.warmup)),
             seen=np.zeros(batch, np.int64),
         )
 
-    def restart(self, mask: Mask) -> None:
-        """Forget all that the learners in `mask` `(B,)` know."""
+    def restart(self, mask: Mask, forgetting: Array | None = None) -> None:
+        """Forget all that the learners in `mask` `(B,)` know; `forgetting` is not used."""
         for array in self.kept:
             array[mask] = 0
         self.kept.covariance[mask] = np.eye(self.kept.covariance.shape[2])
+        self.held[mask] = 0
 
-    def update(self, plays: NDArray[Any], rewards: Array, active: Mask) -> None:
-        """Take in one observation of every learner in `active`: see `Places.embed`."""
-        features, left = self._places.embed(plays)
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Learn from one play of every learner in `active`."""
+        features, left = self.features.embed(plays)
         bank_update(features, left, rewards, active, self.models, self._rates, self.kept)
-        seen, youth = self.kept.seen, self._rates.youth
-        early = np.flatnonzero(active & (seen <= youth))
+        self.held += active
+        seen, warmup = self.kept.seen, self._rates.warmup
+        early = np.flatnonzero(active & (seen <= warmup))
         if early.size:
             at = seen[early] - 1, early
             self._early_features[at], self._early_left[at] = features[early], left[early]
-            grown = early[seen[early] == youth]
+            grown = early[seen[early] == warmup]
             if grown.size:
                 self._look_back(grown)
 
-    def _look_back(self, learners: NDArray[np.int64]) -> None:
-        """Let those of the learners to whom an odd reward was paid take in all of theirs again."""
+    def _look_back(self, learners: Indices) -> None:
+        """Let learners with an outlier among their first rewards learn from these again."""
         rewards = self.kept.latest.copy()
-        rewards[learners] = without_odd(rewards[learners])
+        rewards[learners] = clip_outliers(rewards[learners])
         again = (rewards != self.kept.latest).any(axis=1)
         if again.any():
+            held = self.held.copy()
             self.restart(again)
+            self.held[:] = held
             for features, left, paid in zip(
                 self._early_features, self._early_left, rewards.T, strict=True
             ):
                 bank_update(features, left, paid, again, self.models, self._rates, self.kept)
 
     @property
-    def chosen(self) -> NDArray[np.int64]:
-        """Each learner's model, `(B,)`."""
+    def chosen(self) -> Indices:
+        """The chosen model of each learner, `(B,)`."""
         return self.kept.chosen.copy()
 
     @property
-    def age(self) -> NDArray[np.int64]:
-        """Steps since that model was last restarted, `(B,)`."""
-        ages: NDArray[np.int64] = self.kept.age[self._rows, self.kept.chosen]
+    def age(self) -> Indices:
+        """Steps since the chosen model was last restarted, `(B,)`."""
+        ages: Indices = self.kept.age[self._rows, self.kept.chosen]
         return ages
 
     @property
     def zero(self) -> Array:
-        """Where that model counts rewards from, `(B,)`."""
+        """The reward that the chosen model counts from, `(B,)`."""
         zeros: Array = self.kept.zero[self._rows, self.kept.chosen]
         return zeros
 
     @property
     def scale(self) -> Array:
-        """The function's scale s by each learner's model, `(B,)`; 0 where nothing is known."""
+        """The function's scale s by the chosen model, `(B,)`; 0 where nothing is known."""
         at = self._rows, self.kept.chosen
         informed, signal = self.kept.informed[at], self.kept.signal[at]
         scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
         return scale
 
-    def posteriors(self) -> tuple[Array, Array]:
-        """Return the arms' means less the zero, and variances in the unit s^2, `(B, n)` each."""
-        places, chosen = self._places, self.kept.chosen
-        mean, variance = np.empty((2, len(chosen), places.tables.shape[2]))
-        which = places.tables_of(self.models.table[chosen])
+    def standardised(self, points: Points) -> tuple[Array, Array]:
+        """Return means less the zero, and variances in the unit s^2, of points, `(B, q)` each."""
+        chosen = self.kept.chosen
+        seen = self.features.see(points, self.models.table[chosen])
+        mean, variance = np.empty((2, len(chosen), seen.features.shape[2]))
         bank_posteriors(
-            places.tables, which, places.residual, self.models, self.kept, mean, variance
+            seen.features, seen.which, seen.residual, self.models, self.kept, mean, variance
         )
         return mean, variance
 
+    def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
+        """Return the chosen model's posterior at points, in the unit of the rewards."""
+        if learners is not None and not points.shared:  # a row for each of all learners
+            _, q, dim = points.places.shape
+            places = np.zeros((len(self.held), q, dim))
+            places[learners] = points.places
+            points = points._replace(places=places)
+        mean, variance = self.standardised(points)
+        mean, variance = mean + self.zero[:, None], self.scale[:, None] ** 2 * variance
+        rows = slice(None) if learners is None else learners
+        return Prediction(mean[rows], variance[rows], variance[rows])
 
-def without_odd(rewards: Array) -> Array:
-    """Move those of `(k, n)` rewards that lie far from the rest to one range of the rest from it.
 
-    The rest are the n - 2 that lie closest together, and far is more than `ODD` times their range.
+def clip_outliers(rewards: Array) -> Array:
+    """Move outliers among rewards `(k, n)` to within one range of the rest of them.
+
+    The rest are the n - 2 that lie closest together. An outlier is further than `OUTLIER` times
+    their range from them.
     """
     order, rows = np.sort(rewards, axis=1), np.arange(len(rewards))
     closest = (order[:, -3:] - order[:, :3]).argmin(axis=1)
     low, high = order[rows, closest, None], order[rows, closest - 3, None]
     reach = high - low
-    far = (reach > 0) & ((rewards > high + ODD * reach) | (rewards < low - ODD * reach))
+    far = (reach > 0) & ((rewards > high + OUTLIER * reach) | (rewards < low - OUTLIER * reach))
     return np.where(far, np.clip(rewards, low - reach, high + reach), rewards)

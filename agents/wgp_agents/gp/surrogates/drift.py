@@ -1,68 +1,109 @@
-"""The memory of a function that drifts as a Gaussian process.
+"""The surrogates of functions that drift as Gaussian processes, by Kalman filters.
 
-[BSC16] has f_1 = g_1 and f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}, the g independent draws
-from the Gaussian process of the kernel k. Its covariance is k(x, x') (1 - eps)^{|t - t'| / 2}. In
-features the weights of f_t are N(0, I) and drift in the same way, so the Kalman filter gives the
-exact posterior, from the last one alone.
+[BSC16]: f_1 = g_1 and f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}, the g independent draws from
+the Gaussian process of the kernel k. The covariance is k(x, x') (1 - eps)^{|t - t'| / 2}.
+
+[BRT22]: f_{t+1} = f_t + sigma_w g_{t+1}, a random walk. The covariance is
+k(x, x') (1 + sigma_w^2 min(t, t')), t = 0 at the first play.
+
+In features the weights of f_1 are N(0, I) and drift in the same way, so a Kalman filter gives the
+exact posterior.
 
 References:
     [BSC16] Bogunovic, Scarlett, Cevher. Time-Varying Gaussian Process Bandit Optimization.
         AISTATS 2016.
+    [BRT22] Brunzema, von Rohr, Trimpe. On Controller Tuning with Time-Varying Bayesian
+        Optimization. CDC 2022.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import ActionSet
-from wgp_agents.gp.surrogates.state import Plays, Predictor
-from wgp_agents.gp.surrogates.weighted import Surrogate
-from wgp_agents.kernels.arrays import DriftArrays
-from wgp_agents.kernels.drift import drift_deviations, drift_update
+from wgp_agents.gp.action_sets import ActionSet, Plays
+from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
+from wgp_agents.kernels.drift import (
+    DriftArrays,
+    context_drift,
+    drift_deviations,
+    drift_update,
+)
 from wgp_gym.types import Array, Mask
 
-__all__ = ["EPS_GRID", "DriftSurrogate", "filter_predictor", "one_filter"]
+__all__ = ["EPS_GRID", "DriftSurrogate", "FilterSurrogate", "WalkSurrogate", "one_filter"]
 
-EPS_GRID = (0.0, *(10 ** (-4 + k / 2) for k in range(8)))  # 0, then 1e-4 to 0.3 in half decades
-START = 5  # its 0.01: halfway up, neither trusting old data for good nor forgetting them at once
+EPS_GRID = (0.0, *(10 ** (-4 + k / 2) for k in range(8)))  # 0, and 1e-4 to 0.3 in half decades
+START = 5  # the index of 0.01, in the middle of the grid
 
 
-class DriftSurrogate(Surrogate):
-    """Keeps the exact posterior of the drifting model of [BSC16]: O(m^2 + m n) a step.
-
-    The posterior is that of the function that the next action meets. The gain is
-    1/2 sum log(1 + s_t / lambda), s_t the variance of phi_t^T theta before play t: by the chain
-    rule of determinants 1/2 log det(I + K / lambda), K `(t, t)` the covariance of the plays.
-
-    Where eps is NaN it is fitted: a learner has a filter for each eps of `EPS_GRID`, and the one
-    whose innovations have been likeliest speaks, the smallest eps of equals. That needs no more
-    data than the plays, since the filters foretell every reward. Before any two of them differ
-    it is 0.01. Deviation: [BSC16] knows eps.
-
-    Deviation: on a box, what the features leave out is added to the noise of a play, as in
-    `wgp_agents.gp.action_sets.Box`.
-
-    Args:
-        action_set: The arms, or the box.
-        eps: The drift in [0, 1] of each learner, or NaN, in place of what `restart` says, `(B,)`.
+class FilterSurrogate(FeatureSurrogate):
+    """A surrogate whose posterior is that of one Kalman filter of each learner, the chosen one.
 
     Attributes:
-        arrays: What is kept.
+        kept: The filters.
     """
 
     nothing_forgotten = 0.0
 
+    def __init__(self, action_set: ActionSet) -> None:
+        super().__init__(action_set)
+        self.kept: DriftArrays = one_filter(len(self.held), *self.basis.phi.shape)
+        self.mean, self.variance, self.gain = self.kept.mean, self.kept.variance, self.kept.gain
+        self.bound_variance = self.variance
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features `(m, q)`."""
+        m, j = int(self.basis.rank[i]), int(self.kept.chosen[i])
+        P = self.kept.covariance[i, j, :m, :m].copy()
+        w = self.kept.weights[i, j, :m].copy()
+
+        def _predict(phi: Array) -> tuple[Array, Array, Array]:
+            variance = np.maximum(np.einsum("ij,ij->j", phi, P @ phi), 0.0)
+            return w @ phi, variance, variance
+
+        return _predict
+
+    def predict_each(self, features: Array) -> tuple[Array, Array, Array]:
+        """Return the posterior of every learner at its own features `(B, m, q)`."""
+        batch, _, q = features.shape
+        mean, variance = np.empty((2, batch, q))
+        context_drift(features, self.basis.rank, self.kept, mean, variance)
+        return mean, variance, variance
+
+    def sample(self, normals: Array) -> Array:
+        """Return weights of functions drawn around the posterior mean, `(B, m)`."""
+        drawn = np.zeros_like(normals)
+        drift_deviations(normals, self.basis.rank, self.kept, drawn)
+        return drawn
+
+
+class DriftSurrogate(FilterSurrogate):
+    """The exact posterior of the drifting function of [BSC16] at the next step: O(m^2 + m n).
+
+    The gain is 1/2 sum log(1 + s_t / lambda), s_t the variance of phi_t^T theta before play t: by
+    the chain rule of determinants 1/2 log det(I + K / lambda), K `(t, t)` the covariance of the
+    plays.
+
+    Where eps is NaN it is fitted: a learner has a filter for each eps of `EPS_GRID`, and the one
+    with the largest likelihood of the innovations is chosen, the smallest eps of equals; 0.01
+    before any two of them differ. Deviation: [BSC16] knows eps.
+
+    Deviation: on a box, what the features leave out is added to the noise of a play, as in
+    `wgp_agents.gp.box.Box`.
+
+    Args:
+        action_set: What is chosen from.
+        eps: The drift in [0, 1] of each learner, or NaN, `(B,)`. It replaces the `forgetting` of
+            `restart`.
+    """
+
     def __init__(self, action_set: ActionSet, *, eps: Array | None = None) -> None:
-        basis = action_set.basis
-        batch, (m, n) = len(basis.regularization), basis.phi.shape
-        self.basis, self._embed, self._given = basis, action_set.embed, eps
-        arrays = one_filter(batch, m, n)
-        super().__init__(arrays, arrays.variance)
-        self.kept: DriftArrays = arrays
+        super().__init__(action_set)
+        self._given, self._exact = eps, action_set.exact
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
-        """Forget all; `forgetting` is eps in [0, 1], or NaN to fit it, if none is given."""
+        """Forget all; `forgetting` is eps in [0, 1], or NaN to fit it, unless eps was given."""
+        self._at_hand.clear()
         eps = forgetting if self._given is None else self._given
         fitted = mask & np.isnan(eps)
         if fitted.any():
@@ -80,41 +121,33 @@ class DriftSurrogate(Surrogate):
             array[mask] = 0
 
     def _make_room(self) -> None:
-        """Give every learner room for a filter for each eps of the grid."""
+        """Give every learner room for one filter for each eps of the grid."""
         names = ("covariance", "weights", "eps", "score", "gains")
         missing = len(EPS_GRID) - self.kept.eps.shape[1]
         old = {name: getattr(self.kept, name) for name in names}
         pads = {name: [(0, 0), (0, missing)] + [(0, 0)] * (a.ndim - 2) for name, a in old.items()}
         grown = {name: np.pad(array, pads[name]) for name, array in old.items()}
         kept: DriftArrays = self.kept._replace(**grown)
-        self.kept = self.arrays = kept
+        self.kept = kept
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Take in one observation, and let the function drift to the next step."""
-        features, share = self._embed(plays)
-        noise = self.basis.regularization if share is None else self.basis.regularization / share
-        drift_update(features, rewards, noise, active, self.basis, self.kept)
+        """Learn from one play, and let the function drift to the next step."""
+        self._at_hand.clear()
+        noise = self.basis.regularization
+        if not self._exact:
+            noise = noise + plays.residual
+        drift_update(plays.features, rewards, noise, active, self.basis, self.kept)
         self.held += active
 
     @property
     def eps(self) -> Array:
-        """The drift of the filter that speaks, `(B,)`."""
+        """The drift of the chosen filter, `(B,)`."""
         chosen: Array = self.kept.eps[np.arange(len(self.gain)), self.kept.chosen]
         return chosen
 
-    def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
-        return filter_predictor(i, self.basis.rank, self.kept)
-
-    def deviations(self, normals: Array) -> Array:
-        """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
-        drawn = np.zeros_like(normals)
-        drift_deviations(normals, self.basis.rank, self.kept, drawn)
-        return drawn
-
 
 def one_filter(batch: int, m: int, n: int) -> DriftArrays:
-    """Return the arrays of B learners with one filter each, of m features and n arms."""
+    """Return the arrays of B learners with one filter each, m features and n arms."""
     return DriftArrays(
         covariance=np.zeros((batch, 1, m, m)),
         weights=np.zeros((batch, 1, m)),
@@ -131,19 +164,57 @@ def one_filter(batch: int, m: int, n: int) -> DriftArrays:
     )
 
 
-def filter_predictor(i: int, rank: NDArray[np.int64], kept: DriftArrays) -> Predictor:
-    """Return learner i's posterior as a function of features, by its filter that speaks.
+class WalkSurrogate(FilterSurrogate):
+    """The exact posterior of the random walk of [BRT22] at the next step: O(m^2 + m n).
+
+    With v_t = 1 + t sigma_w^2, f_t / v_t^{1/2} has the prior variance k(x, x) at all t and drifts
+    as the model of `DriftSurrogate` does, with eps_t = sigma_w^2 / v_{t+1}: so the same Kalman step
+    serves, with rewards over v_t^{1/2} and the noise variance lambda / v_t. The gain is 1/2 log
+    det(I + K / lambda), K `(t, t)` the covariance of the plays.
+
+    Deviation: on a box, what the features leave out is added to the noise of a play, and between
+    the candidates to the variance, without the factor v_t.
 
     Args:
-        i: The learner.
-        rank: How many features each has, `(B,)`.
-        kept: What is kept.
+        action_set: What is chosen from.
+        injection: sigma_w^2 >= 0 of every learner, `(B,)`.
     """
-    m, j = int(rank[i]), int(kept.chosen[i])
-    P, w = kept.covariance[i, j, :m, :m].copy(), kept.weights[i, j, :m].copy()
 
-    def _predict(phi: Array) -> tuple[Array, Array, Array]:
-        variance = np.maximum(np.einsum("ij,ij->j", phi, P @ phi), 0.0)
-        return w @ phi, variance, variance
+    def __init__(self, action_set: ActionSet, *, injection: Array) -> None:
+        super().__init__(action_set)
+        self._injection = injection
+        self._level = one_filter(len(self.held), *self.basis.phi.shape)  # of f_t / v_t^{1/2}
+        self._size = np.ones(len(self.held))  # v_t
 
-    return _predict
+    def restart(self, mask: Mask, forgetting: Array) -> None:
+        """Forget all, and start at t = 0; `forgetting` is not used."""
+        self._at_hand.clear()
+        for kept in (self._level, self.kept):
+            for array in (kept.weights, kept.score, kept.gains, kept.age, kept.mean, kept.gain):
+                array[mask] = 0
+            kept.covariance[mask] = np.eye(len(self.basis.phi))
+            kept.variance[mask] = self.basis.prior
+        self._size[mask] = 1.0
+        self.held[mask] = 0
+
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Learn from one play, and let the function walk to the next step."""
+        self._at_hand.clear()
+        now, level = self._size, self._level
+        then = now + self._injection
+        level.eps[:, 0] = self._injection / then
+        noise = self.basis.regularization / now + plays.residual
+        drift_update(plays.features, rewards / np.sqrt(now), noise, active, self.basis, level)
+        self._size = np.where(active, then, now)
+        self.held += active
+        self._scale()
+
+    def _scale(self) -> None:
+        """Compute the filter of f_t from that of f_t / v_t^{1/2}."""
+        level, kept, size = self._level, self.kept, self._size
+        root = np.sqrt(size)
+        np.multiply(level.covariance, size[:, None, None, None], out=kept.covariance)
+        np.multiply(level.weights, root[:, None, None], out=kept.weights)
+        np.multiply(level.mean, root[:, None], out=kept.mean)
+        np.multiply(level.variance, size[:, None], out=kept.variance)
+        kept.gain[:] = level.gain

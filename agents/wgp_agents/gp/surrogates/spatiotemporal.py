@@ -1,4 +1,4 @@
-"""The memory of a function that is a Gaussian process in space and time, and that drops data.
+"""The surrogate of a Gaussian process in space and time, which drops stale observations.
 
 References:
     [BTR24] Bardou, Thiran, Ranieri. This Too Shall Pass: Removing Stale Observations in Dynamic
@@ -8,15 +8,18 @@ References:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import ActionSet
-from wgp_agents.gp.surrogates.state import Plays, Predictor
-from wgp_agents.gp.surrogates.weighted import Surrogate
-from wgp_agents.kernels.stale_arrays import Rules, Space, StaleArrays
-from wgp_agents.kernels.stale_future import pass_step
-from wgp_agents.kernels.wdbo import observe, removal_criteria
-from wgp_gym.types import Array, Mask
+from wgp_agents.gp.action_sets import ActionSet, Plays, Points
+from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Predictor
+from wgp_agents.kernels.wdbo import observe
+from wgp_agents.kernels.wdbo_future import (
+    Rules,
+    Space,
+    StaleArrays,
+    advance_time,
+    removal_criteria,
+)
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["LENGTHSCALES", "SpatiotemporalSurrogate"]
 
@@ -25,43 +28,44 @@ START = 80.0  # before the first fit
 REFIT_EVERY = 25
 
 
-class SpatiotemporalSurrogate(Surrogate):
-    """Keeps observations until they are stale: O(L^2 + L m + m^2 + m^2 n) a step, L the most held.
+class SpatiotemporalSurrogate(FeatureSurrogate):
+    """The posterior in space and time of the observations that are not stale: [BTR24].
 
-    The covariance is v k(x, x') c(t - t'), c the Matern-3/2 correlation in time. The posterior is
-    that of the function that the next action meets. After each observation the removal budget
-    grows by the factor (1 + alpha)^{1 / l}, l the lengthscale of c in steps. While the least
-    criterion of an observation + 1 is below the budget, that observation goes, and the budget is
-    divided by it: the algorithm of [BTR24]. Two observations are always kept, as in its code.
+    The covariance is v k(x, x') c(t - t'), c the Matern-3/2 correlation in time, and the posterior
+    that of the function at the next step. After each observation the removal budget grows by the
+    factor (1 + alpha)^{1 / l}, l the lengthscale of c in steps. While the smallest criterion of an
+    observation + 1 is below the budget, that observation is removed, and the budget is divided by
+    it. Two observations are always kept, as in the authors' code. With at most L observations a
+    step costs O(L^2 + L m + m^2 + m^2 n).
 
-    The criterion of an observation is the relative change of the posterior if it goes,
-    (I / J)^{1/2}. I is the integral over all points and all future times, the present one
-    included, of (mu - mu')^2 + sigma'^2 - sigma^2, mu' and sigma' without the observation; the
-    second term bounds (sigma - sigma')^2, so that I bounds the squared Wasserstein-2 distance,
-    and has a closed form. J is the same between prior and posterior.
+    The criterion of an observation is the relative change of the posterior without it,
+    (I / J)^{1/2}. I is the integral over all points and all times from now on of
+    (mu - mu')^2 + sigma'^2 - sigma^2, mu' and sigma' without the observation; the second term
+    bounds (sigma - sigma')^2, so I bounds the squared Wasserstein-2 distance, and has a closed
+    form. J is the same between prior and posterior.
 
     Deviation: the integral over space is the mean over the arms (of a box, over its candidates).
     The authors' code integrates over R^d and cuts that off at 1, which is neither integral.
     Deviation: the code fits l, the lengthscale in space, the mean and the variances of signal and
-    noise, after each observation and removal. Here only l is fitted, where it is NaN: the
-    likeliest of `LENGTHSCALES` for what is held, after the `initial` observations, if any, and
-    every 25 thereafter; 80 before. The code's l has no least value: where it is driven to 0, the
-    budget explodes and all but two observations go.
-    Deviation: what is left of the budget when two observations are left lapses. In the code it
-    grows on, and purges what comes next.
-    Deviation: there is a most that is held. Above it the stalest goes, whatever the budget is,
-    and the budget does not pay for it.
+    noise after each observation and removal. Here only l is fitted, where it is NaN: the likeliest
+    of `LENGTHSCALES`, after the `initial` observations, if any, and every 25 from then on; 80
+    before. The code's l has no lower bound: near 0 the budget explodes and all but two observations
+    go.
+    Deviation: a budget that is left when two observations remain lapses. In the code it goes on
+    growing, and removes later observations.
+    Deviation: beyond `capacity` the most stale observation is removed, whatever the budget is,
+    and at no cost to it.
 
     Args:
-        action_set: The arms, or the box.
+        action_set: What is chosen from.
         lengthscale: l of each learner in steps, or NaN where it is fitted, `(B,)`.
         signal: v, `(B,)`.
         alpha: alpha >= 0, `(B,)`.
         initial: Observations before any is dropped.
-        capacity: The most observations held.
+        capacity: The largest number of observations held.
 
     Attributes:
-        arrays: What is kept.
+        kept: The state.
     """
 
     def __init__(
@@ -74,9 +78,9 @@ class SpatiotemporalSurrogate(Surrogate):
         initial: int,
         capacity: int,
     ) -> None:
-        basis = action_set.basis
-        batch, (m, n), size = len(basis.regularization), basis.phi.shape, capacity + 1
-        self.basis, self._embed = basis, action_set.embed
+        super().__init__(action_set)
+        basis, batch, size = self.basis, len(self.held), capacity + 1
+        m, n = basis.phi.shape
         fitted, grid = np.isnan(lengthscale), np.array(LENGTHSCALES)
         self._start = np.where(fitted, START, lengthscale)
         self._rules = Rules(signal, alpha, fitted, grid, initial, REFIT_EVERY, capacity)
@@ -102,12 +106,11 @@ class SpatiotemporalSurrogate(Surrogate):
             budget=np.ones(batch),
             age=np.zeros(batch, np.int64),
         )
-        super().__init__(kept, kept.variance)
-        self.kept = kept
-        self.held = kept.held
+        self.kept, self.held, self.gain = kept, kept.held, kept.gain
+        self.mean, self.variance, self.bound_variance = kept.mean, kept.variance, kept.variance
 
     @property
-    def observed(self) -> NDArray[np.int64]:
+    def observed(self) -> Indices:
         """The observations so far, `(B,)`."""
         return self.kept.clock.copy()
 
@@ -122,8 +125,8 @@ class SpatiotemporalSurrogate(Surrogate):
         return self.kept.budget.copy()
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
-        """Forget all; nothing else is there to set."""
-        del forgetting
+        """Forget all; `forgetting` is not used."""
+        self._at_hand.clear()
         kept = self.kept
         for array in (kept.mean, kept.gain, kept.held, kept.shrinkage, kept.weights, kept.clock):
             array[mask] = 0
@@ -132,21 +135,21 @@ class SpatiotemporalSurrogate(Surrogate):
         kept.variance[mask] = self._rules.signal[mask, None] * self.basis.prior
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Take in one observation, drop what is stale, and let a step pass."""
-        features, share = self._embed(plays)
-        noise = self.basis.regularization if share is None else self.basis.regularization / share
+        """Learn from one play, drop what is stale, and let a step pass."""
+        self._at_hand.clear()
+        noise = self.basis.regularization + self._rules.signal * plays.residual
         basis, kept, rules = self.basis, self.kept, self._rules
-        observe(features, rewards, noise, active, rules, self._space, basis, kept)
-        pass_step(active, rules.signal, basis, kept)
+        observe(plays.features, rewards, noise, active, rules, self._space, basis, kept)
+        advance_time(active, rules.signal, basis, kept)
 
     def criteria(self) -> list[Array]:
-        """Return the criterion of each observation held, over the times from the next step on."""
+        """Return the criteria of the observations held, for the times from the next step on."""
         found = np.zeros(self.kept.times.shape)
         removal_criteria(self._rules, self._space, self.basis, self.kept, found)
         return [row[:n].copy() for row, n in zip(found, self.held.tolist(), strict=True)]
 
     def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
+        """Return learner i's posterior as a function of features `(m, q)`."""
         m, signal = int(self.basis.rank[i]), float(self._rules.signal[i])
         w, Q = self.kept.weights[i, 0, :m].copy(), self.kept.shrinkage[i, 0, :m, :m].copy()
 
@@ -157,8 +160,16 @@ class SpatiotemporalSurrogate(Surrogate):
 
         return _predict
 
-    def deviations(self, normals: Array) -> Array:
-        """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
+    def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
+        """Return the posterior at points; what the features leave out has the signal's variance."""
+        if points is self._candidates:
+            return super().predict(points, learners)
+        signal = self._rules.signal if learners is None else self._rules.signal[learners]
+        scaled = points._replace(residual=signal[:, None] * points.residual)
+        return super().predict(scaled, learners)
+
+    def sample(self, normals: Array) -> Array:
+        """Return weights of functions drawn around the posterior mean, `(B, m)`."""
         m = normals.shape[1]
         used = np.arange(m) < self.basis.rank[:, None]
         left = (np.eye(m) - self.kept.shrinkage[:, 0]) * self._rules.signal[:, None, None]

@@ -1,6 +1,6 @@
-"""The surrogates: what B learners keep of the past, and the posterior that follows from it.
+"""The surrogates of weighted data: since a restart, in a window, or with a discount.
 
-Notation, for one learner, phi(x) `(m,)` being the features of a point:
+Notation, for one learner, with phi(x) `(m,)` the features of a point:
 
 | symbol | code | meaning |
 |---|---|---|
@@ -10,194 +10,142 @@ Notation, for one learner, phi(x) `(m,)` being the features of a point:
 | mu~, sigma~^2 | `mean`, `variance` | phi^T V^{-1} b, lambda phi^T V^{-1} phi: Eq. (3), (4) |
 | A2 | `double_gram` | sum of w^2 phi phi^T |
 | gamma-bar | `gain` | 1/2 log det(I + A2 / lambda), the realised double-weighted gain |
-| sigma-acute^2 | `arrays.tight` | lambda phi^T V^{-1} (A2 + lambda I) V^{-1} phi: Theorem 2 |
+| sigma-acute^2 | `tight` | lambda phi^T V^{-1} (A2 + lambda I) V^{-1} phi: Theorem 2 |
 
-Deviation: [Deng22] has weights eta^{-t} and a regulariser lambda eta^{-t}. Dividing both by
-eta^{-t} changes nothing in Eq. (3)-(4), and nothing overflows.
+Deviation: [Deng22] has weights eta^{-t} and the regularization lambda eta^{-t}. Dividing both by
+eta^{-t} leaves Eq. (3)-(4) as they are, and nothing overflows.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_agents.gp.action_sets import ActionSet
-from wgp_agents.gp.surrogates.state import GramState, Plays, Predictor, unweighted_state
-from wgp_agents.kernels.arrays import PosteriorArrays
+from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
+from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
+from wgp_agents.gp.surrogates.posteriors import (
+    GramPosterior,
+    RankOnePosterior,
+    unweighted_posterior,
+)
 from wgp_gym.types import Array, Mask
 
-__all__ = ["DiscountSurrogate", "RestartSurrogate", "Surrogate", "WindowSurrogate"]
+__all__ = ["DiscountSurrogate", "RestartSurrogate", "WindowSurrogate"]
 
 LONGEST = 2.0**53
 
 
-class Surrogate(ABC):
-    """What B learners keep of their plays.
+class WeightedSurrogate(FeatureSurrogate):
+    """A surrogate whose posterior is one of weighted data."""
 
-    Attributes:
-        nothing_forgotten: The parameter's value with which everything is kept for good.
-        mean: Posterior means of all arms, or candidates of a box, `(B, n)`.
-        variance: Their posterior variances, `(B, n)`.
-        bound_variance: The variances that the confidence bound uses, `(B, n)`.
-        gain: Realised (double-weighted) information gains, `(B,)`.
-        held: How many observations each learner holds, `(B,)`.
-        ratios: The discount w_{t-1} / w_t of each step, at index t - 1, `(B, L)`; the last one
-            goes on.
-        arrays: What is kept.
-    """
-
-    nothing_forgotten: float = math.inf
-    held: NDArray[np.int64]
-
-    def __init__(self, arrays: PosteriorArrays, bound_variance: Array) -> None:
-        self.arrays = arrays
+    def __init__(self, action_set: ActionSet, posterior: RankOnePosterior | GramPosterior) -> None:
+        super().__init__(action_set)
+        self._posterior, arrays = posterior, posterior.arrays
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
-        self.bound_variance = bound_variance
-        self.held = np.zeros(len(arrays.gain), np.int64)
-        self.ratios = np.ones((len(arrays.gain), 1))
+        self.bound_variance = posterior.bound_variance
 
-    @abstractmethod
-    def restart(self, mask: Mask, forgetting: Array) -> None:
-        """Forget all that the learners in `mask` know.
-
-        Args:
-            mask: Who starts again, `(B,)`.
-            forgetting: The memory's own parameter, `(B,)`: window, period or discount.
-        """
-
-    @abstractmethod
     def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features `(m, q)`: see `Predictor`."""
+        """Return learner i's posterior as a function of features `(m, q)`."""
+        return self._posterior.predictor(i)
 
-    @abstractmethod
-    def deviations(self, normals: Array) -> Array:
-        """Return weights of features drawn around the posterior mean, `(B, m)`.
+    def predict_each(self, features: Array) -> tuple[Array, Array, Array]:
+        """Return the posterior of every learner at its own features `(B, m, q)`."""
+        if isinstance(self._posterior, GramPosterior):
+            return self._posterior.predict_each(features)
+        return super().predict_each(features)
 
-        Args:
-            normals: Standard normal draws, `(B, m)`.
-        """
+    def sample(self, normals: Array) -> Array:
+        """Return weights of functions drawn around the posterior mean, `(B, m)`."""
+        return self._posterior.sample(normals)
 
-    @abstractmethod
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Take in one observation of every learner in `active`.
-
-        Args:
-            plays: Arms played, `(B,)`, or points `(B, d)`.
-            rewards: Rewards paid, `(B,)`.
-            active: Who learns, `(B,)`.
-        """
+    def _clear(self, mask: Mask) -> None:
+        self._posterior.clear(mask)
+        self.held[mask] = 0
+        self._at_hand.clear()
 
 
-class RestartSurrogate(Surrogate):
-    """Keeps everything since the last restart, and restarts after every `period` observations.
+class RestartSurrogate(WeightedSurrogate):
+    """The posterior of all data since the last restart, with a restart every `period` observations.
 
-    Period infinity keeps everything.
-
-    Args:
-        action_set: The arms, or the box.
+    A period of infinity keeps everything.
     """
 
     def __init__(self, action_set: ActionSet) -> None:
-        self._state = unweighted_state(action_set)
-        super().__init__(self._state.arrays, self._state.arrays.variance)
-        self.period = np.full(len(self.gain), math.inf)
-
-    def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features."""
-        return self._state.predictor(i)
-
-    def deviations(self, normals: Array) -> Array:
-        """Return weights of features drawn around the posterior mean, `(B, m)`."""
-        return self._state.deviations(normals)
+        super().__init__(action_set, unweighted_posterior(action_set))
+        self.period = np.full(len(self.held), math.inf)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
         self.period[mask] = forgetting[mask]
-        self.held[mask] = 0
-        self._state.clear(mask)
+        self._clear(mask)
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Take in one observation, and restart those whose period is full."""
-        self._state.change(1.0, plays, rewards, active)
+        """Learn from one play, and restart the learners whose period is over."""
+        self._at_hand.clear()
+        self._posterior.change(1.0, plays, rewards, active)
         self.held += active
         full = self.held >= self.period
         if full.any():
-            self.held[full] = 0
-            self._state.clear(full)
+            self._clear(full)
 
 
-class WindowSurrogate(Surrogate):
-    """Keeps the last `window` observations. A window of infinity keeps everything.
-
-    Args:
-        action_set: The arms, or the box.
-    """
+class WindowSurrogate(WeightedSurrogate):
+    """The posterior of the last `window` observations. A window of infinity keeps everything."""
 
     def __init__(self, action_set: ActionSet) -> None:
-        self._state = unweighted_state(action_set)
-        super().__init__(self._state.arrays, self._state.arrays.variance)
-        batch, shape = len(self.gain), action_set.play_shape
-        self._rows = np.arange(batch)
+        super().__init__(action_set, unweighted_posterior(action_set))
+        batch = len(self.held)
+        self._rows, self._recall = np.arange(batch), action_set.recall
         self._window = np.full(batch, math.inf)
         self._seen = np.zeros(batch, np.int64)
-        self._plays = np.zeros((batch, 1, *shape), np.float64 if shape else np.int64)
+        arms = isinstance(action_set, FixedArms)
+        shape = () if arms else (action_set.candidates.places.shape[-1],)
+        self._actions = np.zeros((batch, 1, *shape), np.int64 if arms else np.float64)
         self._rewards = np.zeros((batch, 1))
-
-    def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features."""
-        return self._state.predictor(i)
-
-    def deviations(self, normals: Array) -> Array:
-        """Return weights of features drawn around the posterior mean, `(B, m)`."""
-        return self._state.deviations(normals)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the window, in steps or infinity."""
-        # What no int64 can count to will never be full.
+        # A window beyond int64 is never full.
         self._window[mask] = np.where(forgetting < LONGEST, forgetting, math.inf)[mask]
-        self._seen[mask] = self.held[mask] = 0
-        self._state.clear(mask)
+        self._seen[mask] = 0
+        self._clear(mask)
 
     def _make_room(self, size: int) -> None:
         """Double the store until it holds `size` observations, and no more than were seen."""
-        held = self._plays.shape[1]
+        held = self._actions.shape[1]
         if size > held:
             missing = (0, max(size, 2 * held) - held)
-            flat = [(0, 0)] * (self._plays.ndim - 2)
-            self._plays = np.pad(self._plays, ((0, 0), missing, *flat))
+            flat = [(0, 0)] * (self._actions.ndim - 2)
+            self._actions = np.pad(self._actions, ((0, 0), missing, *flat))
             self._rewards = np.pad(self._rewards, ((0, 0), missing))
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Take in one observation, and drop the oldest where the window is full."""
+        """Learn from one play, and drop the oldest where the window is full."""
+        self._at_hand.clear()
         bounded = np.isfinite(self._window)
         place = self._seen % np.where(bounded, self._window, 1).astype(np.int64)
         self._make_room(int(place.max()) + 1)
         full = active & (self._seen >= self._window)
         if full.any():
-            old_plays, old_rewards = (
-                self._plays[self._rows, place],
-                self._rewards[self._rows, place],
-            )
-            self._state.change(-1.0, old_plays, old_rewards, full)
-        self._state.change(1.0, plays, rewards, active)
+            oldest = self._recall(self._actions[self._rows, place])
+            self._posterior.change(-1.0, oldest, self._rewards[self._rows, place], full)
+        self._posterior.change(1.0, plays, rewards, active)
         kept = active & bounded
-        self._plays[kept, place[kept]] = plays[kept]
+        self._actions[kept, place[kept]] = plays.actions[kept]
         self._rewards[kept, place[kept]] = rewards[kept]
         self._seen += active
         self.held += active & ~full
 
 
-class DiscountSurrogate(Surrogate):
-    """Keeps everything, with weights that fade by the discount eta at every step.
+class DiscountSurrogate(WeightedSurrogate):
+    """The posterior of all data, with weights that fade by the discount eta at every step.
 
-    V_t = eta V_{t-1} + phi phi^T + lambda (1 - eta) I changes in full rank, so it is factorised
-    at each step: O(m^3 + m^2 n), whatever t is.
+    V_t = eta V_{t-1} + phi phi^T + lambda (1 - eta) I is a full-rank change, so V is factorised at
+    each step: O(m^3 + m^2 n), whatever t is.
 
     Args:
-        action_set: The arms, or the box.
+        action_set: What is chosen from.
         ratios: A discount for each step in place of one for all, `(L,)`.
         tight: Whether the bound uses sigma-acute of [Deng22] Theorem 2, not sigma~.
     """
@@ -207,33 +155,24 @@ class DiscountSurrogate(Surrogate):
     def __init__(
         self, action_set: ActionSet, *, ratios: Array | None = None, tight: bool = False
     ) -> None:
-        self._state = GramState(action_set, tight=tight)
-        arrays = self._state.arrays
-        super().__init__(arrays, arrays.tight if tight else arrays.variance)
-        self._rows = np.arange(len(self.gain))
+        self._weighted = GramPosterior(action_set, tight=tight)
+        super().__init__(action_set, self._weighted)
+        self._rows = np.arange(len(self.held))
         self._given = ratios is not None
         if ratios is not None:
-            self.ratios = np.tile(ratios, (len(self.gain), 1))
-
-    def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features."""
-        return self._state.predictor(i)
-
-    def deviations(self, normals: Array) -> Array:
-        """Return weights of features drawn around the posterior mean, `(B, m)`."""
-        return self._state.deviations(normals)
+            self.ratios = np.tile(ratios, (len(self.held), 1))
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the discount eta in (0, 1], if no ratios are given."""
         if not self._given:
             self.ratios[mask, 0] = forgetting[mask]
-        self.held[mask] = 0
-        self._state.clear(mask)
+        self._clear(mask)
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Fade the past and take in one observation."""
+        """Discount the past and learn from one play."""
+        self._at_hand.clear()
         discount = self.ratios[:, 0]
         if self._given:
             discount = self.ratios[self._rows, np.minimum(self.held, self.ratios.shape[1] - 1)]
-        self._state.change(1.0, plays, rewards, active, discount)
+        self._weighted.change(1.0, plays, rewards, active, discount)
         self.held += active

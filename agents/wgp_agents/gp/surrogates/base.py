@@ -1,0 +1,193 @@
+"""The contract of surrogates: the posteriors of B learners.
+
+| method | what it does |
+|---|---|
+| `restart` | forgets all that some learners know |
+| `update` | learns from one play of each |
+| `predict` | returns means and variances at any points |
+| `sample` | draws functions from the posterior, for Thompson sampling |
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from wgp_agents.gp.action_sets import ActionSet, Plays, Points
+from wgp_gym.types import Array, Indices, Mask
+
+__all__ = ["FeatureSurrogate", "Prediction", "Predictor", "Surrogate", "forget_all"]
+
+
+class Prediction(NamedTuple):
+    """The posterior of k learners at q points, `(k, q)` each.
+
+    Attributes:
+        mean: Posterior means.
+        variance: Posterior variances of the function, what the features leave out included.
+        bound_variance: The variances that the confidence bound uses.
+    """
+
+    mean: Array
+    variance: Array
+    bound_variance: Array
+
+
+class Surrogate(ABC):
+    """The posterior of B learners.
+
+    A user's own needs `restart`, `update` and `predict`; `sample` only for Thompson sampling.
+
+    Attributes:
+        basis: The features of the action set, and lambda of every learner.
+        unused: Which features a learner does not use, `(B, m)`.
+        gain: Realised (double-weighted) information gains, `(B,)`; NaN where nothing computes them.
+        held: The number of observations that each learner holds, `(B,)`.
+        ratios: The discount w_{t-1} / w_t of each step, at index t - 1, `(B, L)`; the last one
+            holds from then on.
+    """
+
+    nothing_forgotten: float = math.inf
+    """The value of the forgetting parameter with which everything is kept for good."""
+
+    def __init__(self, action_set: ActionSet) -> None:
+        self.basis = action_set.basis
+        batch = len(self.basis.regularization)
+        self.unused = action_set.unused
+        self.gain = np.full(batch, np.nan)
+        self.held = np.zeros(batch, np.int64)
+        self.ratios = np.ones((batch, 1))
+
+    @abstractmethod
+    def restart(self, mask: Mask, forgetting: Array) -> None:
+        """Forget all that the learners in `mask` know.
+
+        Args:
+            mask: Who starts again, `(B,)`.
+            forgetting: The forgetting parameter, `(B,)`: window, period or discount.
+        """
+
+    @abstractmethod
+    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Learn from one play of every learner in `active`, and let a step pass.
+
+        Args:
+            plays: What was played.
+            rewards: Rewards paid, `(B,)`.
+            active: Who learns, `(B,)`.
+        """
+
+    @abstractmethod
+    def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
+        """Return the learners' posterior at points.
+
+        Args:
+            points: The points, as these learners see them.
+            learners: Their indices, `(k,)`; None: all.
+        """
+
+    def sample(self, normals: Array) -> Array:
+        """Return weights w `(B, m)` of functions phi^T w drawn around the posterior mean.
+
+        Args:
+            normals: Standard normal draws, `(B, m)`.
+
+        Raises:
+            NotImplementedError: If this surrogate cannot.
+        """
+        raise NotImplementedError(f"{type(self).__name__} draws no functions: it has no `sample`.")
+
+    def features_of(self, points: Points, learners: Indices | None = None) -> Array:
+        """Return the features of points, `(k, m, q)`; those that a learner does not use are 0."""
+        rank = self.basis.rank if learners is None else self.basis.rank[learners]
+        given, (m, q) = points.features, (len(self.basis.phi), points.features.shape[2])
+        features = np.zeros((len(rank), m, q))
+        features[:, : given.shape[1]] = given
+        features[np.arange(m) >= rank[:, None]] = 0.0
+        return features
+
+    def predict_plays(self, plays: Plays) -> tuple[Array, Array]:
+        """Return the mean and variance where each learner played, `(B,)` each."""
+        columns = np.ascontiguousarray(plays.features)[:, :, None]
+        points = Points(plays.places[:, None], columns, plays.residual[:, None])
+        mean, variance, _ = self.predict(points)
+        return mean[:, 0], variance[:, 0]
+
+
+def forget_all(surrogate: Surrogate, mask: Mask) -> None:
+    """Restart the learners in `mask` `(B,)`, with a forgetting parameter that keeps everything."""
+    surrogate.restart(mask, np.full(len(mask), surrogate.nothing_forgotten))
+
+
+Predictor = Callable[[Array], tuple[Array, Array, Array]]
+"""From features `(m, q)` of one learner: means, variances, and the variances that the bound uses,
+`(q,)` each, without what the features leave out."""
+
+
+class FeatureSurrogate(Surrogate):
+    """A Gaussian model that is linear in the features, with a cached posterior of the candidates.
+
+    Attributes:
+        mean: Posterior means of fixed arms, or of a box's candidates, `(B, n)`.
+        variance: Their posterior variances, `(B, n)`.
+        bound_variance: The variances that the confidence bound uses, `(B, n)`.
+    """
+
+    mean: Array
+    variance: Array
+    bound_variance: Array
+
+    def __init__(self, action_set: ActionSet) -> None:
+        super().__init__(action_set)
+        self._candidates = action_set.candidates if action_set.stays else None
+        self._known: Prediction | None = None
+        self._at_hand: dict[int, Predictor] = {}  # by learner, since the last observation
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return all but the predictors: functions cannot be pickled."""
+        return {**vars(self), "_at_hand": {}}
+
+    @abstractmethod
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features `(m, q)`."""
+
+    def predict_each(self, features: Array) -> tuple[Array, Array, Array]:
+        """Return the posterior of every learner at its own features `(B, m, q)`."""
+        return self._predict(range(len(features)), features)
+
+    def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
+        """Return the learners' posterior at points."""
+        if points is self._candidates:
+            if self._known is None:  # of arrays that change in place, so made once
+                self._known = Prediction(self.mean, self.variance, self.bound_variance)
+            if learners is None:
+                return self._known
+            return Prediction(*(array[learners] for array in self._known))
+        who = np.arange(len(self.held)) if learners is None else learners
+        features = np.broadcast_to(points.features, (len(who), *points.features.shape[1:]))
+        if learners is None:
+            mean, variance, bound = self.predict_each(np.ascontiguousarray(features))
+        else:
+            mean, variance, bound = self._predict(who.tolist(), features)
+        return Prediction(mean, variance + points.residual, bound + points.residual)
+
+    def _predict(self, learners: Iterable[int], features: Array) -> tuple[Array, Array, Array]:
+        """Return the posterior of k learners at their own features `(k, m, q)`."""
+        found = []
+        for i, phi in zip(learners, features, strict=True):
+            if i not in self._at_hand:
+                self._at_hand[i] = self.predictor(i)
+            found.append(self._at_hand[i](phi[: self.basis.rank[i]]))
+        mean, variance, bound = (np.stack(part) for part in zip(*found, strict=True))
+        return mean, variance, bound
+
+    def predict_plays(self, plays: Plays) -> tuple[Array, Array]:
+        """Return the mean and variance where each learner played, `(B,)` each."""
+        if plays.arms is None:
+            return super().predict_plays(plays)
+        rows = np.arange(len(self.held))
+        return self.mean[rows, plays.arms], self.variance[rows, plays.arms]

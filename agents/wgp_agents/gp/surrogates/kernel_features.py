@@ -1,0 +1,157 @@
+"""The features of arms under several kernels at once."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from wgp_agents.gp.action_sets import Plays, Points
+from wgp_gym.features import Extension, exact_features
+from wgp_gym.kernels import FeatureKernel, Kernel, Matern, ModifiedMatern, SquaredExponential
+from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Indices
+
+__all__ = [
+    "ChangingFeatures",
+    "FixedFeatures",
+    "KernelFeatures",
+    "Seen",
+    "kernel_features",
+    "kernels_of",
+]
+
+MAX_FEATURES = 128  # of each kernel; the residual counts as noise of each arm
+TOLERANCE = 1e-7  # of k(x, x), against noise of at least 1e-3
+LEVEL = 0.3  # the variance of the function's level, in the unit of k(x, x)
+
+
+class Seen(NamedTuple):
+    """Features of points for B learners, each under its own kernel.
+
+    Attributes:
+        features: phi, by set, `(S, m, q)`.
+        which: The set of each learner, `(B,)`.
+        residual: What the features leave out of k(x, x), by set, `(S, q)`.
+    """
+
+    features: Array
+    which: Indices
+    residual: Array
+
+
+class KernelFeatures(ABC):
+    """The features of arms under G kernels, each with a constant feature for the level of rewards.
+
+    Attributes:
+        rank: The number of features of each kernel, `(G,)`.
+    """
+
+    rank: Indices
+
+    @abstractmethod
+    def embed(self, plays: Plays) -> tuple[Array, Array]:
+        """Return the features of plays, `(B, G, m)`, and what they leave out, `(B, G)`."""
+
+    @abstractmethod
+    def see(self, points: Points, kernels: Indices) -> Seen:
+        """Return the features of points for learners with these kernels, `(B,)`."""
+
+
+class FixedFeatures(KernelFeatures):
+    """The features of fixed arms.
+
+    Args:
+        kernels: G kernels.
+        domain: The points of the arms, `(n, d)`.
+
+    Attributes:
+        features: phi of all arms, `(G, m, n)`.
+        residual: What they leave out of k(x, x), `(G, n)`.
+    """
+
+    def __init__(self, kernels: list[Kernel], domain: Array) -> None:
+        found = [exact_features(k, domain, tolerance_of(k, domain), MAX_FEATURES) for k in kernels]
+        self.rank = np.array([1 + f.table.shape[1] for f in found], np.int64)
+        self.features = np.zeros((len(found), self.rank.max(), len(domain)))
+        self.residual = np.zeros((len(found), len(domain)))
+        pairs = zip(found, kernels, strict=True)
+        self._extend = [Extension(features, kernel, domain) for features, kernel in pairs]
+        for g, features in enumerate(found):
+            self.features[g, 0] = math.sqrt(LEVEL * features.prior.mean())
+            self.features[g, 1 : self.rank[g]] = features.table.T
+            squares = np.sum(features.table**2, axis=1)
+            self.residual[g] = np.maximum(features.prior - squares, 0.0)
+        self._rows = np.ascontiguousarray(self.features.transpose(2, 0, 1))
+        self._left = np.ascontiguousarray(self.residual.T)
+
+    def embed(self, plays: Plays) -> tuple[Array, Array]:
+        """Return the features of the arms played."""
+        arms = plays.actions
+        return np.take(self._rows, arms, axis=0), np.take(self._left, arms, axis=0)
+
+    def see(self, points: Points, kernels: Indices) -> Seen:
+        """Return the features of all arms, or of any other points by the Nystrom extension."""
+        if points.shared:
+            return Seen(self.features, kernels, self.residual)
+        q = points.places.shape[1]
+        places = np.broadcast_to(points.places, (len(kernels), *points.places.shape[1:]))
+        features = np.zeros((len(kernels), self.features.shape[1], q))
+        residual = np.zeros((len(kernels), q))
+        for i, g in enumerate(kernels.tolist()):
+            rows, prior = self._extend[g](places[i])
+            features[i, 0], features[i, 1 : self.rank[g]] = self.features[g, 0, 0], rows.T
+            residual[i] = np.maximum(prior - np.sum(rows**2, axis=1), 0.0)
+        return Seen(features, np.arange(len(kernels)), residual)
+
+
+class ChangingFeatures(KernelFeatures):
+    """The features of arms that are drawn anew at each step, under one kernel of finite rank.
+
+    `domain` are stand-ins for the arms, `(n, d)`.
+    """
+
+    def __init__(self, kernel: FeatureKernel, domain: Array) -> None:
+        self._kernel = kernel
+        self._level = math.sqrt(LEVEL * kernel.diagonal(domain).mean())
+        self.rank = np.array([self._features(domain[:1]).shape[1]], np.int64)
+
+    def _features(self, places: Array) -> Array:
+        """Return the features of points `(q, d)`, `(q, m)`."""
+        return np.column_stack([np.full(len(places), self._level), self._kernel.features(places)])
+
+    def embed(self, plays: Plays) -> tuple[Array, Array]:
+        """Return the features of the points played."""
+        features = self._features(plays.places)
+        return features[:, None], np.zeros((len(features), 1))
+
+    def see(self, points: Points, kernels: Indices) -> Seen:
+        """Return the features of the arms that each learner is shown."""
+        batch, n, dim = points.places.shape
+        rows = self._features(points.places.reshape(-1, dim)).reshape(batch, n, -1)
+        features = np.ascontiguousarray(rows.transpose(0, 2, 1))
+        return Seen(features, np.arange(len(kernels)), np.zeros((batch, n)))
+
+
+def tolerance_of(kernel: Kernel, domain: Array) -> float:
+    """Return how much of k(x, x) a kernel's features may leave out."""
+    return TOLERANCE * float(kernel.diagonal(domain).max())
+
+
+def kernels_of(kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
+    """Return the kernel with its lengthscale times each factor; itself alone if it has none."""
+    if isinstance(kernel, SquaredExponential | Matern | ModifiedMatern):
+        return [replace(kernel, lengthscale=factor * kernel.lengthscale) for factor in factors]
+    return [kernel]
+
+
+def kernel_features(problem: BanditProblem, kernels: list[Kernel]) -> KernelFeatures:
+    """Return the features of a problem's arms under these kernels."""
+    if not problem.contextual:
+        return FixedFeatures(kernels, problem.domain)
+    (kernel,) = kernels
+    assert isinstance(kernel, FeatureKernel)  # others have no features of new arms
+    return ChangingFeatures(kernel, problem.domain)

@@ -1,0 +1,177 @@
+"""Gaussian posteriors of B learners, to which observations are added and removed.
+
+Notation as in `wgp_agents.gp.surrogates.weighted`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
+from wgp_agents.gp.surrogates.base import Predictor
+from wgp_agents.kernels import blas, gram
+from wgp_agents.kernels.gram import DiscountArrays
+from wgp_agents.kernels.rank_one import RankOneArrays, inverse_deviations, rank_one_update
+from wgp_gym.types import Array, Mask
+
+__all__ = ["MANY_FEATURES", "GramPosterior", "RankOnePosterior", "unweighted_posterior"]
+
+MANY_FEATURES = 64  # above it, BLAS per learner
+
+
+class RankOnePosterior:
+    """The posterior of unweighted data on fixed arms, by rank-one updates: O(m^2 + m n) a step."""
+
+    def __init__(self, action_set: ActionSet) -> None:
+        basis = action_set.basis
+        batch, (m, n) = len(basis.regularization), basis.phi.shape
+        self.basis = basis
+        self.arrays = RankOneArrays(
+            inverse=np.zeros((batch, m, m)),
+            mean=np.zeros((batch, n)),
+            variance=np.zeros((batch, n)),
+            gain=np.zeros(batch),
+            counts=np.zeros((batch, n), np.int64),
+            sums=np.zeros((batch, n)),
+            lost=np.zeros((batch, n)),
+            age=np.zeros(batch, np.int64),
+        )
+
+    @property
+    def bound_variance(self) -> Array:
+        """The variances that the confidence bound uses, `(B, n)`."""
+        return self.arrays.variance
+
+    def clear(self, mask: Mask) -> None:
+        """Reset the learners in `mask` to the prior."""
+        for array in self.arrays:
+            array[mask] = 0
+        identity = np.eye(len(self.basis.phi))
+        self.arrays.inverse[mask] = identity / self.basis.regularization[mask, None, None]
+        self.arrays.variance[mask] = self.basis.prior
+
+    def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
+        rank_one_update(sign, plays.actions, rewards, active, self.basis, self.arrays)
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        m, lam = int(self.basis.rank[i]), float(self.basis.regularization[i])
+        P = self.arrays.inverse[i, :m, :m].copy()
+        weights = P @ (self.basis.phi[:m] @ (self.arrays.sums[i] + self.arrays.lost[i]))
+
+        def _predict(phi: Array) -> tuple[Array, Array, Array]:
+            variance = lam * np.einsum("ij,ij->j", phi, P @ phi)  # Eq. (4)
+            return weights @ phi, variance, variance
+
+        return _predict
+
+    def sample(self, normals: Array) -> Array:
+        """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
+        drawn = np.empty_like(normals)
+        inverse_deviations(normals, self.basis, self.arrays.inverse, drawn)
+        return drawn
+
+
+class GramPosterior:
+    """The posterior of weighted data, factorised anew at each change: O(m^3 + m^2 n).
+
+    Args:
+        action_set: What is chosen from.
+        tight: Whether to keep the variances of [Deng22] Theorem 2 too.
+    """
+
+    def __init__(self, action_set: ActionSet, *, tight: bool = False) -> None:
+        basis = action_set.basis
+        batch, (m, n) = len(basis.regularization), basis.phi.shape
+        self.basis, self.tight, self._exact = basis, tight, action_set.exact
+        self._many = basis.rank > MANY_FEATURES
+        self._few, self._any_many = ~self._many, bool(self._many.any())
+        self._keep = np.ones(batch)
+        self.arrays = DiscountArrays(
+            gram=np.zeros((batch, m, m)),
+            target=np.zeros((batch, m)),
+            lost=np.zeros((batch, m)),
+            double_gram=np.zeros((batch, m, m)),
+            mean=np.zeros((batch, n)),
+            variance=np.zeros((batch, n)),
+            gain=np.zeros(batch),
+            tight=np.zeros((batch, n if tight else 0)),
+        )
+
+    @property
+    def bound_variance(self) -> Array:
+        """The variances that the confidence bound uses, `(B, n)`."""
+        return self.arrays.tight if self.tight else self.arrays.variance
+
+    def clear(self, mask: Mask) -> None:
+        """Reset the learners in `mask` to the prior."""
+        for array in self.arrays:
+            array[mask] = 0.0
+        self.arrays.variance[mask] = self.basis.prior
+        if self.tight:
+            self.arrays.tight[mask] = self.basis.prior
+
+    def change(
+        self, sign: float, plays: Plays, rewards: Array, active: Mask, discount: Array | None = None
+    ) -> None:
+        """Discount the past by `(B,)`, then add (sign 1) or remove (sign -1) one play of each.
+
+        After a removal the posterior is outdated until the next addition.
+        """
+        eta = self._keep if discount is None else discount
+        features, rewards = self.scaled(plays, rewards)
+        gram.discount_update(sign, features, rewards, active, eta, self.basis, self.arrays)
+        if sign > 0:  # an addition follows each removal
+            self.refresh(active)
+
+    def scaled(self, plays: Plays, rewards: Array) -> tuple[Array, Array]:
+        """Return plays and rewards times (lambda / (lambda + r))^{1/2}, r what features leave out.
+
+        That makes the noise variance of each play lambda.
+        """
+        if self._exact:
+            return plays.features, rewards
+        root = np.sqrt(self.basis.regularization / (self.basis.regularization + plays.residual))
+        return plays.features * root[:, None], rewards * root
+
+    def refresh(self, active: Mask) -> None:
+        """Compute the posteriors of the learners in `active` from A and b."""
+        gram.posteriors(active & self._few, self.basis, self.arrays)
+        if self._any_many:
+            blas.posteriors(active & self._many, self.basis, self.arrays)
+
+    def predictor(self, i: int) -> Predictor:
+        """Return learner i's posterior as a function of features."""
+        predict = blas.posterior_of(i, self.basis, self.arrays)
+
+        def _predict(phi: Array) -> tuple[Array, Array, Array]:
+            mean, variance, smaller = predict(phi)
+            return mean, variance, smaller if self.tight else variance
+
+        return _predict
+
+    def predict_each(self, features: Array) -> tuple[Array, Array, Array]:
+        """Return the posterior of every learner at its own features `(B, m, q)`."""
+        batch, _, q = features.shape
+        mean, variance, tight = np.empty((3, batch, q))
+        wanted = tight if self.tight else tight[:, :0]
+        gram.context_posteriors(features, self.basis, self.arrays, mean, variance, wanted)
+        return mean, variance, tight if self.tight else variance
+
+    def sample(self, normals: Array) -> Array:
+        """Return weights drawn around the posterior mean, from standard normals `(B, m)`."""
+        drawn = np.zeros_like(normals)
+        gram.deviations(normals, self._few, self.basis, self.arrays, drawn)
+        if self._any_many:
+            with blas.single_thread():
+                for i in np.flatnonzero(self._many).tolist():
+                    drawn[i] = blas.deviation_of(i, normals[i], self.basis, self.arrays)
+        return drawn
+
+
+def unweighted_posterior(action_set: ActionSet) -> RankOnePosterior | GramPosterior:
+    """Return the cheapest posterior of unweighted data: rank-one updates need fixed arms."""
+    if isinstance(action_set, FixedArms):
+        return RankOnePosterior(action_set)
+    return GramPosterior(action_set)

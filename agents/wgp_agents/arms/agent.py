@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from wgp_agents.arms.statistics import AllPlays
 from wgp_agents.base import Agent
+from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.parameters import checked_ends, per_learner, reward_ends
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["ArmsAgent", "IndexAgent"]
 
@@ -44,7 +48,9 @@ class ArmsAgent(Agent):
         ValueError: If the task has no fixed arms, or the range is not of this kind.
     """
 
-    def __init__(self, env: Any, *, reward_range: Any = None) -> None:
+    takes_allowed = True
+
+    def __init__(self, env: EnvLike, *, reward_range: Sequence[float] | None = None) -> None:
         super().__init__(env)
         owner = type(self).__name__
         if self.problem.continuous or self.problem.contextual:
@@ -61,16 +67,19 @@ class ArmsAgent(Agent):
         """Make the learners in `mask` `(B,)` forget all."""
 
     @abstractmethod
-    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+    def _take(self, arms: Indices, rewards: Array, active: Mask) -> None:
         """Take in one play of every learner in `active`; rewards are in units of the range."""
 
     def _restart(self, mask: Mask) -> None:
-        low, high = self._ends()
+        low, high = self._range()
         self._low[mask], self._width[mask] = low[mask], (high - low)[mask]
         noise = self._noise_scale()
         self.noise[mask] = (noise / (high - low))[mask]
         self.scale[mask] = np.maximum(1.0, 2 * self.noise[mask])
         self._clear(mask)
+
+    def _learn(self, actions: Indices, rewards: Array, active: Mask) -> None:
+        self._take(actions, (rewards - self._low) / self._width, active)
 
     def _reward_bounds(self) -> RewardBounds:
         high, noise = self._low + self._width, self.noise * self._width
@@ -81,8 +90,8 @@ class ArmsAgent(Agent):
         stated, batch = self.problem.noise_scale, self.num_learners
         return per_learner("BanditProblem", "noise_scale", stated, batch, 0.0, np.inf, "left")
 
-    def _ends(self) -> tuple[Array, Array]:
-        """Return the ends of the range of every learner, `(B,)` each.
+    def _range(self) -> tuple[Array, Array]:
+        """Return the numbers that every learner's expected rewards lie between, `(B,)` each.
 
         Raises:
             RuntimeError: If they rest on a norm bound that is not drawn yet.
@@ -90,8 +99,33 @@ class ArmsAgent(Agent):
         bound = self.problem.norm_bound
         return reward_ends(self._given_range, self.problem, bound, self.num_learners)
 
-    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        self._take(actions, (rewards - self._low) / self._width, active)
+    def _parameter(
+        self,
+        name: str,
+        value: ArrayLike,
+        low: float,
+        high: float = math.inf,
+        closed: Literal["both", "left", "right", "neither"] = "both",
+        *,
+        whole: bool = False,
+    ) -> Array:
+        """Return a parameter for every learner, `(B,)`: see `per_learner`."""
+        owner = type(self).__name__
+        return per_learner(owner, name, value, self.num_learners, low, high, closed, whole=whole)
+
+    def _num_changes(self, given: ArrayLike) -> Array:
+        """Return Upsilon_T of every learner, `(B,)`: whole numbers in [0, T]."""
+        return self._parameter("num_changes", given, 0, self.problem.horizon, whole=True)
+
+
+class Statistics(Protocol):
+    """What an agent keeps of its plays."""
+
+    def clear(self, mask: Mask) -> None:
+        """Forget all plays of the learners in `mask` `(B,)`."""
+
+    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+        """Take in one play of every learner in `active` `(B,)`."""
 
 
 class IndexAgent(ArmsAgent):
@@ -101,13 +135,28 @@ class IndexAgent(ArmsAgent):
         env: The environment to play, or the `BanditProblem` alone.
         reward_range: See `ArmsAgent`.
 
+    Attributes:
+        statistics: What it keeps of its plays; all of them, alike, unless its class sets another.
+
     Raises:
         ValueError: See `ArmsAgent`.
     """
+
+    statistics: Statistics
+
+    def __init__(self, env: EnvLike, *, reward_range: Sequence[float] | None = None) -> None:
+        super().__init__(env, reward_range=reward_range)
+        self.statistics = AllPlays(self.num_learners, self.num_arms)
 
     @abstractmethod
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`; infinity for one that must be played."""
 
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return argmax(self.index(uniform), uniform.draw())
+    def _choose(self, uniform: UniformStreams) -> Indices:
+        return argmax(self.index(uniform), uniform.draw(), self.allowed)
+
+    def _clear(self, mask: Mask) -> None:
+        self.statistics.clear(mask)
+
+    def _take(self, arms: Indices, rewards: Array, active: Mask) -> None:
+        self.statistics.add(arms, rewards, active)

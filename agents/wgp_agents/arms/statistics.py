@@ -1,21 +1,35 @@
-"""What is kept of the plays of every arm: counts and sums of rewards, of all plays or fading.
+"""What is kept of the plays of every arm: counts and sums of rewards.
 
-The last W plays are in `wgp_agents.arms.sliding`.
+All plays count alike, fade, count for W steps, or count until a detector tells of a change.
+
+References:
+    [GM11] Garivier, Moulines. On Upper-Confidence Bound Policies for Switching Bandit Problems.
+    ALT 2011.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_agents.kernels.jit import compiled
-from wgp_gym.types import Array, Mask
+from wgp_agents.detectors.detector import Detector
+from wgp_agents.kernels.arm_statistics import add_plays, fade, slide
+from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["AllPlays", "ArmStatistics", "DiscountedPlays"]
+__all__ = [
+    "AllPlays",
+    "ArmStatistics",
+    "DiscountedPlays",
+    "MonitoredPlays",
+    "WindowPlays",
+    "tuned_discount",
+    "tuned_window",
+]
 
-FADED = 1e-100  # a count below is none: its digits would soon be lost to underflow
+ROOM = 64  # plays that the ring of a window has room for at first
 
 
 class ArmStatistics(ABC):
@@ -41,7 +55,7 @@ class ArmStatistics(ABC):
         self.steps[mask] = 0
 
     @abstractmethod
-    def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
         """Take in one play of every learner in `active` `(B,)`.
 
         Args:
@@ -60,20 +74,11 @@ class ArmStatistics(ABC):
 
 
 class AllPlays(ArmStatistics):
-    """Every play counts alike, until its arm is forgotten.
+    """Every play counts alike."""
 
-    Args:
-        batch: B.
-        num_arms: K.
-    """
-
-    def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
         """Take in one play of every learner in `active`."""
         add_plays(arms, rewards, active, self.counts, self.sums, self.steps)
-
-    def forget(self, arms: Mask) -> None:
-        """Forget all plays of the arms in `arms` `(B, K)`; `steps` goes on counting."""
-        self.counts[arms] = self.sums[arms] = 0.0
 
 
 class DiscountedPlays(ArmStatistics):
@@ -89,37 +94,112 @@ class DiscountedPlays(ArmStatistics):
         super().__init__(batch, num_arms)
         self.discount = discount
 
-    def add(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
+    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
         """Let the learners in `active` forget a little, and take in one play of each."""
         fade(active, self.discount, self.counts, self.sums)
         add_plays(arms, rewards, active, self.counts, self.sums, self.steps)
 
 
-@compiled
-def add_plays(
-    arms: NDArray[np.int64],
-    rewards: Array,
-    active: Mask,
-    counts: Array,
-    sums: Array,
-    steps: NDArray[np.int64],
-) -> None:
-    """Add a play of every learner in `active`. See `ArmStatistics`."""
-    for i in range(len(arms)):
-        if active[i]:
-            counts[i, arms[i]] += 1.0
-            sums[i, arms[i]] += rewards[i]
-            steps[i] += 1
+class WindowPlays(ArmStatistics):
+    """The last W plays count alike, those before not at all. See `kernels.arm_statistics.slide`.
+
+    Args:
+        batch: B.
+        num_arms: K.
+        window: W, whole numbers of at least 1, or infinite, `(B,)`.
+    """
+
+    def __init__(self, batch: int, num_arms: int, window: Array) -> None:
+        super().__init__(batch, num_arms)
+        self.window = window
+        finite = window < np.iinfo(np.int64).max / 2
+        self._length = np.where(finite, window, 0).astype(np.int64)  # 0: no play drops out
+        self._older, self._newer = np.zeros((2, batch, num_arms))
+        room = min(ROOM, int(self._length.max()))
+        self._arms = np.zeros((batch, room), np.int64)
+        self._rewards = np.zeros((batch, room))
+
+    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+        """Take in one play of every learner in `active`; its oldest drops out of a full window."""
+        self._make_room(active)
+        state = self.steps, self.counts, self.sums, self._older, self._newer
+        slide(arms, rewards, active, self._length, *state, self._arms, self._rewards)
+
+    def _make_room(self, active: Mask) -> None:
+        """Double a ring that is too short for the coming play: a long window may never be full."""
+        room, longest = self._arms.shape[1], int(self._length.max())
+        if room == longest:
+            return
+        if (active & (self.steps % np.maximum(self._length, 1) >= room)).any():
+            more = ((0, 0), (0, min(room, longest - room)))
+            self._arms, self._rewards = np.pad(self._arms, more), np.pad(self._rewards, more)
 
 
-@compiled
-def fade(active: Mask, discount: Array, counts: Array, sums: Array) -> None:
-    """Discount the counts and sums of every learner in `active`. See `DiscountedPlays`."""
-    for i in range(len(counts)):
-        if not active[i]:
-            continue
-        for k in range(counts.shape[1]):
-            counts[i, k] *= discount[i]
-            sums[i, k] *= discount[i]
-            if counts[i, k] < FADED:
-                counts[i, k] = sums[i, k] = 0.0
+class MonitoredPlays(AllPlays):
+    """Every play counts alike until a detector tells that an arm's mean has changed.
+
+    Args:
+        detector: Of streams `(B, K)`, one for each arm.
+        restart: What an alarm of an arm makes forget: "local", the plays of that arm; "global", of
+            all arms.
+
+    Attributes:
+        age: Steps since the last restart of every arm, `(B, K)`: t - tau_k.
+        alarms: Alarms since the start, `(B,)`.
+    """
+
+    def __init__(self, detector: Detector, restart: Literal["local", "global"] = "local") -> None:
+        super().__init__(*detector.shape)
+        self._detector, self._global = detector, restart == "global"
+        self.age = np.zeros(detector.shape, np.int64)
+        self.alarms = np.zeros(len(self.steps), np.int64)
+        self._arms = np.arange(detector.shape[1])
+
+    def clear(self, mask: Mask) -> None:
+        """Forget all plays of the learners in `mask` `(B,)`, and restart their tests."""
+        super().clear(mask)
+        self.age[mask] = 0
+        self.alarms[mask] = 0
+        self._detector.restart(mask[:, None])
+
+    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+        """Take in one play of every learner in `active`, test its arm, forget after an alarm."""
+        super().add(arms, rewards, active)
+        self.age += active[:, None]
+        played = active[:, None] & (arms[:, None] == self._arms)
+        changed = self._detector.update(rewards[:, None], played)
+        raised = changed.sum(axis=1) > 0
+        if not raised.any():
+            return
+        if self._global:
+            changed = np.broadcast_to(raised[:, None], changed.shape)
+        self.counts[changed] = self.sums[changed] = 0.0
+        self.age[changed] = 0
+        self.alarms += raised
+        self._detector.restart(changed)
+
+
+def tuned_discount(num_changes: Array, horizon: int) -> Array:
+    """Return gamma = 1 - (Upsilon_T / T)^{1/2} / 4, `(B,)`: [GM11], with rewards in [0, 1].
+
+    Args:
+        num_changes: Upsilon_T in [0, T], `(B,)`.
+        horizon: T.
+    """
+    return 1 - np.sqrt(num_changes / horizon) / 4
+
+
+def tuned_window(num_changes: Array, horizon: int, num_arms: int) -> Array:
+    """Return tau = 2 (T log T / Upsilon_T)^{1/2}, rounded up, `(B,)`: [GM11], as above.
+
+    Deviation: it is at least K + 1, or each step would go to an arm that the window has lost; one
+    that spans T is infinite.
+
+    Args:
+        num_changes: Upsilon_T in [0, T], `(B,)`.
+        horizon: T.
+        num_arms: K.
+    """
+    steps = 2 * np.sqrt(horizon * math.log(horizon) / np.maximum(num_changes, 1))
+    length = np.maximum(np.ceil(steps), num_arms + 1)
+    return np.where((num_changes == 0) | (length >= horizon), math.inf, length)

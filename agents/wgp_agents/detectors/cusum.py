@@ -1,19 +1,12 @@
-"""The two-sided CUSUM test of a mean that its first samples give.
-
-References:
-    [Liu18] Liu, Lee, Shroff. A Change-Detection Based Framework for Piecewise-Stationary
-    Multi-Armed Bandit Problem. AAAI 2018.
-"""
+"""The two-sided CUSUM test of a mean that its first samples give."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_agents.detectors.detector import Detector, per_stream
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.detectors.detector import Detector
+from wgp_agents.kernels.detectors import cusum
 from wgp_gym.types import Array, Mask
 
 __all__ = ["CUSUM"]
@@ -48,19 +41,23 @@ class CUSUM(Detector):
 
     Raises:
         ValueError: If a parameter is out of its range, or does not broadcast to `shape`.
+
+    Source: [Liu18] Liu, Lee, Shroff. A Change-Detection Based Framework for Piecewise-Stationary
+    Multi-Armed Bandit Problem. AAAI 2018.
     """
 
-    def __init__(self, shape: tuple[int, ...], *, samples: Any, drift: Any, threshold: Any) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], *, samples: ArrayLike, drift: ArrayLike, threshold: ArrayLike
+    ) -> None:
         super().__init__(shape)
-        first = per_stream("CUSUM", "samples", samples, shape, 1, np.inf, whole=True)
-        self.drift = per_stream("CUSUM", "drift", drift, shape, 0, np.inf)
-        self.threshold = per_stream("CUSUM", "threshold", threshold, shape, 0, np.inf)
+        first = self._per_stream("samples", samples, 1, whole=True)
+        self.drift = self._per_stream("drift", drift, 0)
+        self.threshold = self._per_stream("threshold", threshold, 0)
         self.samples = np.minimum(first, np.iinfo(np.int32).max).astype(np.int64)
         self._count = np.zeros(first.size, np.int64)
         self._mean, self._up, self._down = np.zeros((3, first.size))
 
     def _forget(self, mask: Mask) -> None:
-        """Make the streams in `mask` forget all."""
         chosen = mask.ravel()
         self._count[chosen] = 0
         for state in (self._mean, self._up, self._down):
@@ -71,30 +68,3 @@ class CUSUM(Detector):
         parameters = self.samples.ravel(), self.drift.ravel(), self.threshold.ravel()
         cusum(values, active, *parameters, self._count, self._mean, self._up, self._down, alarms)
         return alarms
-
-
-@compiled
-def cusum(
-    values: Array,
-    active: Mask,
-    samples: NDArray[np.int64],
-    drift: Array,
-    threshold: Array,
-    count: NDArray[np.int64],
-    mean: Array,
-    up: Array,
-    down: Array,
-    alarms: Mask,
-) -> None:
-    """Move the walks of every active stream. See `CUSUM`."""
-    for i in range(len(values)):
-        if not active[i]:
-            continue
-        count[i] += 1
-        if count[i] <= samples[i]:
-            mean[i] += (values[i] - mean[i]) / count[i]
-            continue
-        step = values[i] - mean[i]
-        up[i] = max(0.0, up[i] + step - drift[i])
-        down[i] = max(0.0, down[i] - step - drift[i])
-        alarms[i] = max(up[i], down[i]) >= threshold[i]

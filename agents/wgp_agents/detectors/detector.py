@@ -1,17 +1,16 @@
-"""What every change detector does."""
+"""The base of change detectors."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from wgp_gym.types import Array, Mask
 from wgp_gym.validation import as_floats, reject
 
-__all__ = ["Detector", "per_stream"]
+__all__ = ["Detector"]
 
 
 class Detector(ABC):
@@ -34,7 +33,7 @@ class Detector(ABC):
     def _test(self, values: Array, active: Mask) -> Mask:
         """Take in one value of the active streams and test them; all arrays are `(S,)`."""
 
-    def restart(self, mask: Any = True) -> None:
+    def restart(self, mask: ArrayLike = True) -> None:
         """Make streams forget all.
 
         Args:
@@ -45,7 +44,7 @@ class Detector(ABC):
         """
         self._forget(self._shaped("mask", mask).astype(bool))
 
-    def update(self, values: Any, active: Any = True) -> Mask:
+    def update(self, values: ArrayLike, active: ArrayLike = True) -> Mask:
         """Take in one value of every active stream.
 
         Args:
@@ -66,12 +65,8 @@ class Detector(ABC):
             raise ValueError(f"Values of active streams must be finite. Got {values!r} instead.")
         return self._test(flat, mask).reshape(self.shape)
 
-    def _shaped(self, name: str, given: Any) -> NDArray[Any]:
-        """Return an array of the streams' shape.
-
-        Raises:
-            ValueError: If it does not broadcast to it.
-        """
+    def _shaped(self, name: str, given: ArrayLike) -> Array | Mask:
+        """Return an array of the streams' shape; raise ValueError if it does not broadcast."""
         try:
             return np.broadcast_to(np.asarray(given), self.shape)
         except ValueError:
@@ -80,39 +75,23 @@ class Detector(ABC):
                 f"Got {given!r} instead."
             ) from None
 
+    def _per_stream(
+        self, name: str, value: ArrayLike, low: float, high: float = np.inf, *, whole: bool = False
+    ) -> Array:
+        """Return a finite parameter of every stream, above `low`; one that is whole may be `low`.
 
-def per_stream(
-    owner: str,
-    name: str,
-    value: Any,
-    shape: tuple[int, ...],
-    low: float,
-    high: float,
-    *,
-    whole: bool = False,
-) -> Array:
-    """Return a parameter of every stream, of their shape, from one that broadcasts to it.
-
-    Args:
-        owner: The detector whose parameter it is.
-        name: The parameter's name.
-        value: A number, or an array.
-        shape: The shape of the streams.
-        low: What it must be above; or, if it is whole, its smallest value.
-        high: Its largest value; infinity is not allowed itself.
-        whole: Whether it counts something.
-
-    Raises:
-        ValueError: If a number is out of range, or they do not broadcast.
-    """
-    end = f"{high:g}{']' if np.isfinite(high) else ')'}"
-    kind, left = ("whole numbers", "[") if whole else ("numbers", "(")
-    rule = f"{kind} in {left}{low:g}, {end} that broadcast to {shape}"
-    array = as_floats(name, value, owner, rule)
-    inside = np.isfinite(array) & ((array >= low) if whole else (array > low)) & (array <= high)
-    if not inside.all() or (whole and (array != np.floor(array)).any()):
-        reject(name, owner, rule, value)
-    try:
-        return np.broadcast_to(array, shape).copy()
-    except ValueError:
-        reject(name, owner, rule, value)
+        Raises:
+            ValueError: If a number is out of range, or it does not broadcast to the streams' shape.
+        """
+        owner = type(self).__name__
+        end = f"{high:g}{']' if np.isfinite(high) else ')'}"
+        kind, left = ("whole numbers", "[") if whole else ("numbers", "(")
+        rule = f"{kind} in {left}{low:g}, {end} that broadcast to {self.shape}"
+        array = as_floats(name, value, owner, rule)
+        above = (array >= low) & (array == np.floor(array)) if whole else array > low
+        if not (np.isfinite(array) & above & (array <= high)).all():
+            reject(name, owner, rule, value)
+        try:
+            return np.broadcast_to(array, self.shape).copy()
+        except ValueError:
+            reject(name, owner, rule, value)

@@ -1,21 +1,14 @@
-"""The generalised likelihood ratio test, with geometric splits.
-
-References:
-    [BKMS22] Besson, Kaufmann, Maillard, Seznec. Efficient Change-Point Detection for Tackling
-    Piecewise-Stationary Bandits. JMLR 23, 2022. Its first version is Besson and Kaufmann, 2019.
-"""
+"""The generalised likelihood ratio test, with geometric splits."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_agents.detectors.detector import Detector, per_stream
-from wgp_agents.detectors.threshold import THRESHOLDS, thresholds
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.detectors.detector import Detector
+from wgp_agents.kernels.detectors import glr_statistics, glr_thresholds
 from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_choice, check_int, reject
 
@@ -40,8 +33,13 @@ class GLR(Detector):
     after them (M is `resolution`), so of the distances n - s there is one tried within a factor
     1 + 1 / M below each, and all up to 2 M; there are O(M log(n / M)) buckets.
 
-    False alarms: fewer splits give no more of them: with the "proven" threshold the chance of one
-    ever is at most delta where nothing changes.
+    The threshold is "proven", beta(n, delta) = 2 T(ln(3 n^{3/2} / delta) / 2) + 6 ln(1 + ln n), or
+    "simple", its leading term ln(3 n^{3/2} / delta), which the first version of [BKMS22] recommends
+    in practice; the authors' code leaves out the 3.
+
+    False alarms: with the "proven" threshold the chance that a stream that does not change ever
+    gives one is at most delta, for values in [0, 1] and for any exponential family's divergence;
+    fewer splits give no more of them. For the "simple" one there is no proof.
 
     Delay: x values after a change by D that k values came before, the test with all s has
     x k D^2 / (2 sigma^2 (x + k)) in the Gaussian case without noise; the split that is tried
@@ -52,8 +50,8 @@ class GLR(Detector):
 
     Args:
         shape: The shape of the streams.
-        delta: In (0, 1]: see the threshold.
-        threshold: "proven" or "simple": see `wgp_agents.detectors.threshold`.
+        delta: Of the threshold, in (0, 1].
+        threshold: "proven" or "simple".
         sigma: The sub-Gaussian constant of the values, > 0, where `bernoulli` is False.
         bernoulli: Whether the values lie in [0, 1], and kl is to be taken: one bool, or an array
             that broadcasts to `shape`. Values beyond [0, 1] are then cut off there.
@@ -64,22 +62,26 @@ class GLR(Detector):
 
     Raises:
         ValueError: If a parameter is out of its range, or does not broadcast to `shape`.
+
+    Source: [BKMS22] Besson, Kaufmann, Maillard, Seznec. Efficient Change-Point Detection for
+    Tackling Piecewise-Stationary Bandits. JMLR 23, 2022. Its first version is Besson and Kaufmann,
+    2019.
     """
 
     def __init__(
         self,
         shape: tuple[int, ...],
         *,
-        delta: Any,
-        threshold: str = "simple",
-        sigma: Any = 0.5,
-        bernoulli: Any = False,
+        delta: ArrayLike,
+        threshold: Literal["proven", "simple"] = "simple",
+        sigma: ArrayLike = 0.5,
+        bernoulli: ArrayLike = False,
         resolution: int = 10,
     ) -> None:
         super().__init__(shape)
-        self.delta = per_stream("GLR", "delta", delta, shape, 0, 1)
-        self.sigma = per_stream("GLR", "sigma", sigma, shape, 0, np.inf)
-        self._proven = check_choice("threshold", threshold, "GLR", THRESHOLDS) == "proven"
+        self.delta = self._per_stream("delta", delta, 0, 1)
+        self.sigma = self._per_stream("sigma", sigma, 0)
+        self._proven = check_choice("threshold", threshold, "GLR", ("proven", "simple")) == "proven"
         self._resolution = check_int("resolution", resolution, "GLR", 1, 2**31)
         flags = np.asarray(bernoulli)
         if flags.dtype != bool:
@@ -91,7 +93,6 @@ class GLR(Detector):
         self.sums = np.zeros((streams, ROOM))
 
     def _forget(self, mask: Mask) -> None:
-        """Make the streams in `mask` forget all."""
         self.size[mask.ravel()] = 0
 
     def _test(self, values: Array, active: Mask) -> Mask:
@@ -101,96 +102,6 @@ class GLR(Detector):
             self.sums = np.pad(self.sums, ((0, 0), (0, room)))
         family = self.bernoulli.ravel(), self.sigma.ravel(), self._resolution
         state = self.size, self.counts, self.sums
-        found = statistics(values, active, *family, *state, self._n)
-        alarms: Mask = found >= thresholds(self._n, self.delta.ravel(), self._proven, active)
+        found = glr_statistics(values, active, *family, *state, self._n)
+        alarms: Mask = found >= glr_thresholds(self._n, self.delta.ravel(), self._proven, active)
         return alarms
-
-
-@compiled
-def entropy(p: float) -> float:
-    """Return -p ln p - (1 - p) ln(1 - p)."""
-    if p <= 0.0 or p >= 1.0:
-        return 0.0
-    return -p * math.log(p) - (1.0 - p) * math.log1p(-p)
-
-
-@compiled
-def statistic(s: int, before: float, n: int, total: float, bernoulli: bool, sigma: float) -> float:
-    """Return s d(mean of s, mean of n) + (n - s) d(mean of the rest, mean of n).
-
-    For kl the two add up to n H(mean) - s H(mean of s) - (n - s) H(mean of the rest), H the
-    entropy.
-    """
-    r = n - s
-    first, rest = before / s, (total - before) / r
-    if bernoulli:
-        return n * entropy(total / n) - s * entropy(first) - r * entropy(rest)
-    gap = (first - rest) / sigma
-    return s / n * r * gap * gap / 2.0
-
-
-@compiled
-def merge(size: int, counts: NDArray[np.int64], sums: Array, n: int, resolution: int) -> int:
-    """Join neighbouring buckets, the oldest first; return how many are left.
-
-    Two become one where together they hold at most 1 / M of the values after them.
-    """
-    kept, after = 0, n - counts[0]
-    for j in range(1, size):
-        after -= counts[j]
-        both = counts[kept] + counts[j]
-        if both * resolution <= after:
-            counts[kept] = both
-            sums[kept] += sums[j]
-        else:
-            kept += 1
-            counts[kept] = counts[j]
-            sums[kept] = sums[j]
-    return kept + 1
-
-
-@compiled
-def statistics(
-    values: Array,
-    active: Mask,
-    bernoulli: Mask,
-    sigma: Array,
-    resolution: int,
-    size: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    sums: Array,
-    length: NDArray[np.int64],
-) -> Array:
-    """Add a value to every active stream; return the statistic of `GLR` `(S,)`, 0 elsewhere.
-
-    Args:
-        values: `(S,)`.
-        active: `(S,)`.
-        bernoulli: `(S,)`; see `GLR`.
-        sigma: `(S,)`.
-        resolution: M.
-        size: How many buckets there are, `(S,)`.
-        counts: How many values each holds, the oldest bucket first, `(S, room)`.
-        sums: What they add up to, `(S, room)`.
-        length: Where n goes, `(S,)`.
-    """
-    largest = np.zeros(len(values))
-    for i in range(len(values)):
-        if not active[i]:
-            continue
-        value = min(max(values[i], 0.0), 1.0) if bernoulli[i] else values[i]
-        counts[i, size[i]], sums[i, size[i]] = 1, value
-        size[i] += 1
-        n, total = 0, 0.0
-        for j in range(size[i]):
-            n += counts[i, j]
-            total += sums[i, j]
-        length[i] = n
-        size[i] = merge(size[i], counts[i], sums[i], n, resolution)
-        s, before = 0, 0.0
-        for j in range(size[i] - 1):
-            s += counts[i, j]
-            before += sums[i, j]
-            found = statistic(s, before, n, total, bernoulli[i], sigma[i])
-            largest[i] = max(largest[i], found)
-    return largest

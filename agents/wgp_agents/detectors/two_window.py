@@ -1,19 +1,12 @@
-"""The test that compares the two halves of a window.
-
-References:
-    [Cao19] Cao, Wen, Kveton, Xie. Nearly Optimal Adaptive Procedure with Change Detection for
-    Piecewise-Stationary Bandit. AISTATS 2019.
-"""
+"""The test that compares the two halves of a window."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_agents.detectors.detector import Detector, per_stream
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.detectors.detector import Detector
+from wgp_agents.kernels.detectors import two_windows
 from wgp_gym.types import Array, Mask
 from wgp_gym.validation import reject
 
@@ -35,8 +28,8 @@ class TwoWindowMean(Detector):
 
     Args:
         shape: The shape of the streams.
-        window: w, an even number of at least 2. Surrogate grows with it, the mean time of a test
-            does not.
+        window: w, an even number of at least 2. The memory grows with it, the mean
+            time of a test does not.
         threshold: b > 0.
 
     Attributes:
@@ -44,21 +37,23 @@ class TwoWindowMean(Detector):
 
     Raises:
         ValueError: If a parameter is out of its range, or does not broadcast to `shape`.
+
+    Source: [Cao19] Cao, Wen, Kveton, Xie. Nearly Optimal Adaptive Procedure with Change Detection
+    for Piecewise-Stationary Bandit. AISTATS 2019.
     """
 
-    def __init__(self, shape: tuple[int, ...], *, window: Any, threshold: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], *, window: ArrayLike, threshold: ArrayLike) -> None:
         super().__init__(shape)
-        length = per_stream("TwoWindowMean", "window", window, shape, 2, 2**31, whole=True)
+        length = self._per_stream("window", window, 2, 2**31, whole=True)
         if (length % 2 != 0).any():
             reject("window", "TwoWindowMean", "even", window)
         self._half = (length // 2).astype(np.int64)
-        self.threshold = per_stream("TwoWindowMean", "threshold", threshold, shape, 0, np.inf)
+        self.threshold = self._per_stream("threshold", threshold, 0)
         self._count = np.zeros(length.size, np.int64)
         self._newer = np.zeros(length.size)
         self._block, self.sums = np.zeros((2, length.size, int(self._half.max(initial=1))))
 
     def _forget(self, mask: Mask) -> None:
-        """Make the streams in `mask` forget all."""
         self._count[mask.ravel()] = 0
 
     def _test(self, values: Array, active: Mask) -> Mask:
@@ -67,50 +62,3 @@ class TwoWindowMean(Detector):
         state = self._count, self._newer, self._block, self.sums
         two_windows(values, active, half, threshold, *state, alarms)
         return alarms
-
-
-@compiled
-def two_windows(
-    values: Array,
-    active: Mask,
-    half: NDArray[np.int64],
-    threshold: Array,
-    count: NDArray[np.int64],
-    newer: Array,
-    block: Array,
-    sums: Array,
-    alarms: Mask,
-) -> None:
-    """Take in a value of every active stream, and compare the halves of its window.
-
-    Nothing is ever subtracted from a sum, so that a huge value leaves no rounding behind. Values
-    come in blocks of w / 2. The sum of the last w / 2 is that of the block at hand, `newer`, and
-    of the end of the block before. When a block is full it is read once from its end, and each
-    value makes way for the sum of those after it. The older half's sum is that of w / 2 steps ago.
-
-    Args:
-        values: `(S,)`.
-        active: `(S,)`.
-        half: w / 2, `(S,)`.
-        threshold: b, `(S,)`.
-        count: How many values there were, `(S,)`.
-        newer: `(S,)`.
-        block: What is left of the block before, and values of that at hand, `(S, w / 2)`.
-        sums: Of the last w / 2 values, at each of the last w / 2 steps, `(S, w / 2)`.
-        alarms: Where they go, `(S,)`.
-    """
-    for i in range(len(values)):
-        if not active[i]:
-            continue
-        place = count[i] % half[i]
-        if place == 0:
-            newer[i] = rest = 0.0
-            for j in range(half[i] - 1, -1, -1):
-                block[i, j], rest = rest, rest + block[i, j]
-        newer[i] += values[i]
-        total = block[i, place] + newer[i]
-        difference = total - sums[i, place]
-        block[i, place], sums[i, place] = values[i], total
-        count[i] += 1
-        # A stream's first w / 2 sums hold what was there before it: they are compared with none.
-        alarms[i] = count[i] >= 2 * half[i] and abs(difference) > threshold[i]

@@ -1,25 +1,19 @@
-"""CUSUM-UCB: forgets an arm once two cumulative sums tell that its mean has changed.
-
-References:
-    [Liu18] Liu, Lee, Shroff. A Change-Detection Based Framework for Piecewise-Stationary
-    Multi-Armed Bandit Problem. AAAI 2018.
-"""
+"""CUSUM-UCB: forgets an arm once two cumulative sums tell that its mean has changed."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.bound import upper_bound
-from wgp_agents.arms.forced import NOBODY, force
-from wgp_agents.arms.tuning import num_changes_of
-from wgp_agents.arms.watched import WatchedPlays
+from wgp_agents.arms.index import NOBODY, force, upper_bound
+from wgp_agents.arms.statistics import MonitoredPlays
+from wgp_agents.arms.weights import sample_categorical
+from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.cusum import CUSUM
-from wgp_agents.parameters import per_learner
 from wgp_gym.types import Array, Mask
 
 __all__ = ["CUSUMUCB"]
@@ -30,9 +24,9 @@ MISS = 0.1  # the probability with which the mean of the default's M samples is 
 class CUSUMUCB(IndexAgent):
     """UCB on the plays of each arm since its last alarm, with a CUSUM test of each arm.
 
-    With probability alpha a uniformly random arm; else the one of the largest mean + (xi log(n) /
-    N_k)^{1/2}, N_k the plays of arm k since its last alarm and n their sum over the arms. An alarm
-    forgets that arm alone.
+    With probability alpha a uniformly random arm of those that are there; else the one of the
+    largest mean + (xi log(n) / N_k)^{1/2}, N_k the plays of arm k since its last alarm and n their
+    sum over the arms. An alarm forgets that arm alone.
 
     Deviation: where the noise is larger than that of rewards in [0, 1], `scale` times, the
     padding is `scale` times as large, h, given or not, and the default M `scale`^2 times: the
@@ -41,13 +35,13 @@ class CUSUMUCB(IndexAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        M: The plays of an arm that give the mean it is compared with, a whole number >= 1.
-            Default: enough for an error below epsilon with probability 0.9, ceil(`scale`^2
+        num_samples: M, the plays of an arm that give the mean it is compared with, a whole number
+            >= 1. Default: enough for an error below epsilon with probability 0.9, ceil(`scale`^2
             log(2 / 0.1) / (2 epsilon^2)), but at most T / (K (num_changes + 1)), a segment's
             plays of an arm if all take turns. Deviation: [Liu18] leaves it open.
         epsilon: The drift of the two walks, > 0, in units of the range: the least change that can
             be seen. Default 0.1, which its authors' successors took.
-        h: The threshold, > 0. Default: log(T / num_changes), at least 1.
+        threshold: h > 0. Default: log(T / num_changes), at least 1.
         alpha: The share of random plays, in [0, 1]. Default: (num_changes log(T / num_changes) /
             T)^{1/2}.
         xi: Of the padding, > 0.
@@ -56,44 +50,50 @@ class CUSUMUCB(IndexAgent):
         reward_range: See `ArmsAgent`.
 
     Attributes:
-        M: `(B,)`; a default is that of `scale` = 1 before the first `reset`.
+        num_samples: `(B,)`; a default is that of `scale` = 1 before the first `reset`.
 
     Raises:
         ValueError: If a parameter is out of its range, or the task does not fit: see `ArmsAgent`.
 
-    Source: [Liu18], CD-UCB with the two-sided CUSUM test.
+    Source: [Liu18] Liu, Lee, Shroff. A Change-Detection Based Framework for Piecewise-Stationary
+    Multi-Armed Bandit Problem. AAAI 2018, CD-UCB with the two-sided CUSUM test.
     """
+
+    statistics: MonitoredPlays
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        M: Any = None,
-        epsilon: Any = 0.1,
-        h: Any = None,
-        alpha: Any = None,
-        xi: Any = 1.0,
-        num_changes: Any = 1,
-        reward_range: Any = None,
+        num_samples: ArrayLike | None = None,
+        epsilon: ArrayLike = 0.1,
+        threshold: ArrayLike | None = None,
+        alpha: ArrayLike | None = None,
+        xi: ArrayLike = 1.0,
+        num_changes: ArrayLike = 1,
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        owner, batch, horizon = type(self).__name__, self.num_learners, self.problem.horizon
-        self.epsilon = per_learner(owner, "epsilon", epsilon, batch, 0, np.inf, "neither")
-        changes = np.maximum(num_changes_of(owner, num_changes, horizon, batch), 1)
+        horizon = self.problem.horizon
+        changes = np.maximum(self._num_changes(num_changes), 1)
         ratio = np.log(horizon / changes)
-        h = np.maximum(ratio, 1.0) if h is None else h
+        threshold = np.maximum(ratio, 1.0) if threshold is None else threshold
         alpha = np.sqrt(changes * ratio / horizon) if alpha is None else alpha
-        self._given_M = M
+        self.epsilon = self._parameter("epsilon", epsilon, 0, closed="neither")
+        self.threshold = self._parameter("threshold", threshold, 0, closed="neither")
+        self.alpha = self._parameter("alpha", alpha, 0, 1)
+        self.xi = self._parameter("xi", xi, 0, closed="neither")
         self._segment = horizon / (self.num_arms * (changes + 1))
-        M = self._enough() if M is None else M
-        self.M = per_learner(owner, "M", M, batch, 1, np.inf, "left", whole=True)
-        self.h = per_learner(owner, "h", h, batch, 0, np.inf, "neither")
-        self.alpha = per_learner(owner, "alpha", alpha, batch, 0, 1)
-        self.xi = per_learner(owner, "xi", xi, batch, 0, np.inf, "neither")
-        parts = {"samples": self.M, "drift": self.epsilon, "threshold": self.h}
-        columns = {name: part[:, None] for name, part in parts.items()}
-        self.detector = CUSUM((batch, self.num_arms), **columns)
-        self.watched = WatchedPlays(self.detector)
+        self._tunes_samples = num_samples is None
+        samples = self._enough() if num_samples is None else num_samples
+        self.num_samples = self._parameter("num_samples", samples, 1, closed="left", whole=True)
+        self.detector = CUSUM(
+            (self.num_learners, self.num_arms),
+            samples=self.num_samples[:, None],
+            drift=self.epsilon[:, None],
+            threshold=self.threshold[:, None],
+        )
+        self.statistics = MonitoredPlays(self.detector)
 
     def _enough(self) -> Array:
         """Return the default M, `(B,)`."""
@@ -102,19 +102,19 @@ class CUSUMUCB(IndexAgent):
         return samples
 
     def _clear(self, mask: Mask) -> None:
-        self.detector.threshold[mask] = (self.h * self.scale**2)[mask, None]
-        if self._given_M is None:
-            self.M[mask] = self._enough()[mask]
-            self.detector.samples[mask] = self.M[mask, None]
-        self.watched.clear(mask)
+        self.detector.threshold[mask] = (self.threshold * self.scale**2)[mask, None]
+        if self._tunes_samples:
+            self.num_samples[mask] = self._enough()[mask]
+            self.detector.samples[mask] = self.num_samples[mask, None]
+        super()._clear(mask)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        total = self.watched.statistics.counts.sum(axis=1)
-        index = upper_bound(self.watched.statistics, self.scale * np.sqrt(self.xi), total)
-        explores = uniform.draw() < self.alpha
-        anyone = (uniform.draw() * self.num_arms).astype(np.int64)
-        return force(index, np.where(explores, anyone, NOBODY))
-
-    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.watched.forget(self.watched.add(arms, rewards, active))
+        total = self.statistics.counts.sum(axis=1)
+        index = upper_bound(self.statistics, self.scale * np.sqrt(self.xi), total)
+        explores, draw = uniform.draw() < self.alpha, uniform.draw()
+        if self.allowed is None:
+            arms = (draw * self.num_arms).astype(np.int64)
+        else:
+            arms = sample_categorical(self.allowed.astype(float), draw)
+        return force(index, np.where(explores, arms, NOBODY), self.allowed)

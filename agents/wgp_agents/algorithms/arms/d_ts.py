@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.posterior import ArmPosterior
-from wgp_agents.arms.statistics import DiscountedPlays
-from wgp_agents.arms.tuning import discount_of
+from wgp_agents.arms.posterior import ArmPosterior, Prior
+from wgp_agents.arms.statistics import DiscountedPlays, tuned_discount
+from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array
 
 __all__ = ["DTS"]
 
@@ -21,10 +20,8 @@ class DTS(IndexAgent):
     """Discounted Thompson sampling: at each step all that is known of every arm fades by gamma.
 
     With the prior "beta" the successes and failures of the arm played become gamma S + r and
-    gamma F + 1 - r, those of the others gamma S and gamma F, and an arm's mean is drawn from
-    Beta(1 + S, 1 + F): an arm that is not played returns to the prior. A reward in [0, 1] is put
-    to a trial first, as in `ThompsonSampling`. "gaussian" is the posterior there, with counts and
-    sums that fade.
+    gamma F + 1 - r, those of the others gamma S and gamma F: an arm that is not played returns to
+    the prior. "gaussian" has counts and sums that fade alike. See `ArmPosterior`.
     Deviation: [RK17] leaves gamma open; the default is that of D-UCB. The Gaussian form is not
     in it; [QWZ23] has sigma = 1 and no prior, but bounds the variance of a draw.
 
@@ -42,28 +39,23 @@ class DTS(IndexAgent):
     [QWZ23] Qi, Wang, Zhu. Discounted Thompson Sampling for Non-Stationary Bandit Problems. 2023.
     """
 
+    statistics: ArmPosterior
+
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        discount: Any = None,
-        num_changes: Any = 1,
-        prior: str = "beta",
-        reward_range: Any = None,
+        discount: ArrayLike | None = None,
+        num_changes: ArrayLike = 1,
+        prior: Prior = "beta",
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        owner, batch = type(self).__name__, self.num_learners
-        self.discount = discount_of(owner, discount, num_changes, self.problem.horizon, batch)
-        self._posterior = ArmPosterior(owner, prior, batch)
-        self.statistics = DiscountedPlays(batch, self.num_arms, self.discount)
-
-    def _clear(self, mask: Mask) -> None:
-        self.statistics.clear(mask)
-        self._posterior.clear(mask)
+        tuned = tuned_discount(self._num_changes(num_changes), self.problem.horizon)
+        self.discount = self._parameter("discount", tuned if discount is None else discount, 0, 1)
+        plays = DiscountedPlays(self.num_learners, self.num_arms, self.discount)
+        self.statistics = ArmPosterior(type(self).__name__, prior, plays)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
-        return self._posterior.draw(self.statistics, self.noise, uniform)
-
-    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.statistics.add(arms, self._posterior.outcomes(rewards, active), active)
+        return self.statistics.draw(self.noise, uniform)

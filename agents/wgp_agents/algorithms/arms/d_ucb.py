@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.bound import upper_bound
-from wgp_agents.arms.statistics import DiscountedPlays
-from wgp_agents.arms.tuning import discount_of
+from wgp_agents.arms.index import upper_bound
+from wgp_agents.arms.statistics import DiscountedPlays, tuned_discount
+from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.parameters import per_learner
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array
 
 __all__ = ["DUCB"]
 
@@ -25,8 +23,7 @@ class DUCB(IndexAgent):
     A play that is s steps old counts gamma^s in the mean, in N, the arm's plays, and in n, all
     plays. An arm without plays, or with N below 1e-100, is played. Rewards are in units of their
     range, so that the bound B of the paper is 1.
-    Deviation: the root is multiplied by `scale`, which is 1 for rewards in [0, 1] (see
-    `ArmsAgent`). Ties are broken, and the first plays ordered, uniformly at random.
+    Deviation: the root is multiplied by `scale`: see `ArmsAgent`.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -42,28 +39,25 @@ class DUCB(IndexAgent):
     Problems. ALT 2011, policy D-UCB.
     """
 
+    statistics: DiscountedPlays
+
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        discount: Any = None,
-        num_changes: Any = 1,
-        xi: Any = 0.5,
-        reward_range: Any = None,
+        discount: ArrayLike | None = None,
+        num_changes: ArrayLike = 1,
+        xi: ArrayLike = 0.5,
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        owner, batch = type(self).__name__, self.num_learners
-        self.discount = discount_of(owner, discount, num_changes, self.problem.horizon, batch)
-        self.xi = per_learner(owner, "xi", xi, batch, 0, math.inf, "left")
-        self.statistics = DiscountedPlays(batch, self.num_arms, self.discount)
-
-    def _clear(self, mask: Mask) -> None:
-        self.statistics.clear(mask)
+        tuned = tuned_discount(self._num_changes(num_changes), self.problem.horizon)
+        self.discount = self._parameter("discount", tuned if discount is None else discount, 0, 1)
+        self.xi = self._parameter("xi", xi, 0, closed="left")
+        self.statistics = DiscountedPlays(self.num_learners, self.num_arms, self.discount)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
+        del uniform
         total = self.statistics.counts.sum(axis=1)
         return upper_bound(self.statistics, 2 * self.scale * np.sqrt(self.xi), total)
-
-    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.statistics.add(arms, rewards, active)

@@ -1,25 +1,18 @@
-"""M-UCB: starts anew once the halves of an arm's last w rewards differ.
-
-References:
-    [Cao19] Cao, Wen, Kveton, Xie. Nearly Optimal Adaptive Procedure with Change Detection for
-    Piecewise-Stationary Bandit. AISTATS 2019.
-"""
+"""M-UCB: starts anew once the halves of an arm's last w rewards differ."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.bound import upper_bound
-from wgp_agents.arms.forced import force, forced_exploration
-from wgp_agents.arms.tuning import num_changes_of
-from wgp_agents.arms.watched import WatchedPlays
+from wgp_agents.arms.index import force, forced_exploration, upper_bound
+from wgp_agents.arms.statistics import MonitoredPlays
+from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.two_window import TwoWindowMean
-from wgp_agents.parameters import per_learner
 from wgp_gym.types import Array, Mask
 from wgp_gym.validation import reject
 
@@ -40,10 +33,10 @@ class MUCB(IndexAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        w: The window, an even number >= 2. Default: (4 / smallest_change^2) (log(2 K T^2)^{1/2} +
+        window: w, an even number >= 2. Default: (4 / smallest_change^2) (log(2 K T^2)^{1/2} +
             log(2 T)^{1/2})^2, rounded up. Deviation: at most half of T / (num_changes + 1), the
             mean length of a segment; a short horizon never fills the window otherwise.
-        b: The threshold, > 0. Default: (w log(2 K T^2) / 2)^{1/2}.
+        threshold: b > 0. Default: (w log(2 K T^2) / 2)^{1/2}.
         gamma: The share of forced plays, in (0, 1]. Default: (num_changes K (2 b + 3 w^{1/2}) /
             (2 T))^{1/2}. Deviation: at most 1/2; a short horizon asks for more than 1.
         smallest_change: The smallest change of an arm's mean that counts, in (0, 1], in units of
@@ -55,55 +48,55 @@ class MUCB(IndexAgent):
     Raises:
         ValueError: If a parameter is out of its range, or the task does not fit: see `ArmsAgent`.
 
-    Source: [Cao19], M-UCB.
+    Source: [Cao19] Cao, Wen, Kveton, Xie. Nearly Optimal Adaptive Procedure with Change Detection
+    for Piecewise-Stationary Bandit. AISTATS 2019.
     """
+
+    statistics: MonitoredPlays
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        w: Any = None,
-        b: Any = None,
-        gamma: Any = None,
-        smallest_change: Any = 1.0,
-        num_changes: Any = 1,
-        reward_range: Any = None,
+        window: ArrayLike | None = None,
+        threshold: ArrayLike | None = None,
+        gamma: ArrayLike | None = None,
+        smallest_change: ArrayLike = 1.0,
+        num_changes: ArrayLike = 1,
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        owner, batch, horizon = type(self).__name__, self.num_learners, self.problem.horizon
-        changes = np.maximum(num_changes_of(owner, num_changes, horizon, batch), 1)
-        smallest = per_learner(owner, "smallest_change", smallest_change, batch, 0, 1, "right")
-        union = np.log(2 * self.num_arms) + 2 * np.log(horizon)
-        if w is None:
+        arms, horizon = self.num_arms, self.problem.horizon
+        changes = np.maximum(self._num_changes(num_changes), 1)
+        smallest = self._parameter("smallest_change", smallest_change, 0, 1, "right")
+        union = np.log(2 * arms) + 2 * np.log(horizon)
+        if window is None:
             roots = np.sqrt(union) + np.sqrt(np.log(2 * horizon))
             length = np.minimum((2 * roots / smallest) ** 2, horizon / (2 * (changes + 1)))
-            w = np.maximum(2 * np.ceil(length / 2), 2)
-        self.w = per_learner(owner, "w", w, batch, 2, 2**31, whole=True)
-        if (self.w % 2 != 0).any():
-            reject("w", owner, "even", w)
-        b = np.sqrt(self.w * union / 2) if b is None else b
-        self.b = per_learner(owner, "b", b, batch, 0, np.inf, "neither")
+            window = np.maximum(2 * np.ceil(length / 2), 2)
+        self.window = self._parameter("window", window, 2, 2**31, whole=True)
+        if (self.window % 2 != 0).any():
+            reject("window", type(self).__name__, "even", window)
+        threshold = np.sqrt(self.window * union / 2) if threshold is None else threshold
+        self.threshold = self._parameter("threshold", threshold, 0, closed="neither")
         if gamma is None:
-            delay = 2 * self.b + 3 * np.sqrt(self.w)
-            gamma = np.sqrt(changes * self.num_arms * delay / (2 * horizon))
-            gamma = np.minimum(gamma, MAX_RATE)
-        self.gamma = per_learner(owner, "gamma", gamma, batch, 0, 1, "right")
-        shape = batch, self.num_arms
-        window = np.minimum(self.w, 2 * horizon)  # one that is longer is never full either
-        self.detector = TwoWindowMean(shape, window=window[:, None], threshold=self.b[:, None])
-        self.watched = WatchedPlays(self.detector)
+            delay = 2 * self.threshold + 3 * np.sqrt(self.window)
+            gamma = np.minimum(np.sqrt(changes * arms * delay / (2 * horizon)), MAX_RATE)
+        self.gamma = self._parameter("gamma", gamma, 0, 1, "right")
+        shape = self.num_learners, arms
+        length = np.minimum(self.window, 2 * horizon)  # one that is longer is never full either
+        self.detector = TwoWindowMean(
+            shape, window=length[:, None], threshold=self.threshold[:, None]
+        )
+        self.statistics = MonitoredPlays(self.detector, restart="global")
 
     def _clear(self, mask: Mask) -> None:
-        self.detector.threshold[mask] = (self.b * self.scale)[mask, None]
-        self.watched.clear(mask)
+        self.detector.threshold[mask] = (self.threshold * self.scale)[mask, None]
+        super()._clear(mask)
 
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
         del uniform
-        step = self.watched.statistics.steps + 1
-        index = upper_bound(self.watched.statistics, self.scale * np.sqrt(2.0), step.astype(float))
-        return force(index, forced_exploration(step, self.gamma, self.num_arms))
-
-    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        alarms = self.watched.add(arms, rewards, active)
-        self.watched.clear(alarms.sum(axis=1) > 0)
+        step = self.statistics.age[:, 0] + 1  # all arms start anew together
+        index = upper_bound(self.statistics, self.scale * np.sqrt(2.0), step)
+        return force(index, forced_exploration(step, self.gamma, self.num_arms), self.allowed)

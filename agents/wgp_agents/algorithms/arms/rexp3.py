@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_agents.arms.agent import ArmsAgent
-from wgp_agents.arms.choice import sample_categorical
-from wgp_agents.arms.weights import ExponentialWeights, exploration_rate
-from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.arms.weights import ExponentialAgent, ExponentialWeights, exploration_rate
+from wgp_agents.core.access import EnvLike
 from wgp_agents.gp.tuning import check_budget, stated_budget
-from wgp_agents.parameters import per_learner
 from wgp_gym.arrays import kept
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["Rexp3"]
 
 
-class Rexp3(ArmsAgent):
+class Rexp3(ExponentialAgent):
     """Rexp3: Exp3 with all weights made equal after every Delta_T steps.
 
-    Deviation: rewards, in units of their range, are clipped to [0, 1], where the paper has them.
-    The weights are kept as logarithms. Delta_T is at most T, also where V_T is smaller than the
-    paper has it.
+    Deviation: Delta_T is at most T, also where V_T is smaller than the paper has it. For others
+    see `ExponentialAgent`.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -48,39 +44,35 @@ class Rexp3(ArmsAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        batch_size: Any = None,
-        gamma: Any = None,
-        variation_budget: Any = "unknown",
-        reward_range: Any = None,
+        batch_size: ArrayLike | None = None,
+        gamma: ArrayLike | None = None,
+        variation_budget: ArrayLike = "unknown",
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        owner, batch = type(self).__name__, self.num_learners
-        check_budget(owner, variation_budget, batch)
-        if batch_size is not None:
-            per_learner(owner, "batch_size", batch_size, batch, 1, math.inf, whole=True)
-        if gamma is not None:
-            per_learner(owner, "gamma", gamma, batch, 0, 1, "right")
-        self._given = kept(batch_size), kept(gamma)
+        batch = self.num_learners
+        check_budget(type(self).__name__, variation_budget, batch)
         self.variation_budget = kept(variation_budget)
-        self.batch_size, self.gamma = np.full(batch, math.inf), np.ones(batch)
+        self._tunes_size, self._tunes_gamma = batch_size is None, gamma is None
+        size = math.inf if batch_size is None else batch_size
+        self.batch_size = self._parameter("batch_size", size, 1, whole=True)
+        self.gamma = self._parameter("gamma", 1.0 if gamma is None else gamma, 0, 1, "right")
         self.weights = ExponentialWeights(self.num_arms, self.gamma, np.zeros(batch))
         self._steps = np.zeros(batch)
 
     def _clear(self, mask: Mask) -> None:
-        size, gamma = self._given
-        if size is None:
-            size = batch_length(self.num_arms, self.problem.horizon, self._budget())
-        size = np.broadcast_to(size, self.num_learners)
-        if gamma is None:
-            complexity = np.full(self.num_learners, math.log(self.num_arms))
-            steps = np.minimum(size, self.problem.horizon)
-            gamma = exploration_rate(self.num_arms, complexity, steps)
-        self.batch_size[mask] = size[mask]
-        self.gamma[mask] = np.broadcast_to(gamma, self.num_learners)[mask]
-        self.weights.clear(mask)
+        horizon = self.problem.horizon
+        if self._tunes_size:
+            size = batch_length(self.num_arms, horizon, self._budget())
+            self.batch_size[mask] = size[mask]
+        if self._tunes_gamma:
+            steps = np.minimum(self.batch_size, horizon)
+            rate = exploration_rate(self.num_arms, math.log(self.num_arms), steps)
+            self.gamma[mask] = rate[mask]
         self._steps[mask] = 0.0
+        super()._clear(mask)
 
     def _budget(self) -> Array:
         """Return V_T in units of the range, `(B,)`.
@@ -94,11 +86,8 @@ class Rexp3(ArmsAgent):
         value: Array = budget / self._width
         return value
 
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        return sample_categorical(self.weights.probabilities(), uniform.draw())
-
-    def _take(self, arms: NDArray[np.int64], rewards: Array, active: Mask) -> None:
-        self.weights.learn(arms, rewards, active)
+    def _take(self, arms: Indices, rewards: Array, active: Mask) -> None:
+        super()._take(arms, rewards, active)
         self._steps[active] += 1.0
         full = active & (self._steps >= self.batch_size)
         self.weights.clear(full)

@@ -1,19 +1,19 @@
 """Agents for bandits in a drifting world, behind one `act` / `observe` contract.
 
-The classes are imported when first asked for: `from wgp_agents import WGPUCB`.
+The classes are imported when first asked for: `from wgp_agents import WGPUCB`. What an editor sees
+of this module stands in `__init__.pyi`, written by `scripts/write_stub.py`.
 """
 
-from typing import Any
+from wgp_agents.registry import AGENTS, HOME, agent_class, make, names, register_agent
+from wgp_gym import __version__
 
-from wgp_agents.registry import AGENTS, agent_class, make, names
-
-__all__ = ["AGENTS", "make", "names"]
+__all__ = ["AGENTS", "__version__", "make", "names", "register_agent"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type:
     """Import an agent's class by its name."""
     for entry in AGENTS.values():
-        if entry.entry_point.endswith(f":{name}"):
+        if entry.entry_point.startswith(HOME) and entry.entry_point.endswith(f":{name}"):
             return agent_class(entry.name)
     if name == "Agent":
         from wgp_agents.base import Agent

@@ -1,14 +1,17 @@
-"""Parameters: which there are, and those that may differ from learner to learner."""
+"""Parameters, checked and spread over the learners.
+
+All functions here raise ValueError for a number out of its range, and where there is neither one
+for all nor one for each learner.
+"""
 
 from __future__ import annotations
 
-import inspect
 import math
-import typing
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
@@ -16,7 +19,7 @@ from wgp_gym.validation import as_floats, check_range, reject
 
 __all__ = [
     "checked_ends",
-    "keywords",
+    "checked_grid",
     "model_noise",
     "noise_model",
     "norm_bounds",
@@ -37,7 +40,7 @@ LARGEST_COUNT = 2**31  # of a number that counts, where the compiled loops read 
 def per_learner(
     owner: str,
     name: str,
-    value: Any,
+    value: ArrayLike,
     batch: int,
     low: float,
     high: float,
@@ -59,9 +62,6 @@ def per_learner(
 
     Returns:
         The parameter, `(B,)`.
-
-    Raises:
-        ValueError: If a number is out of range, or there is not one for each learner.
     """
     left, right = closed in ("both", "left"), closed in ("both", "right")
     if low == 0 and not left:
@@ -85,7 +85,11 @@ def per_learner(
 
 
 def noise_model(
-    owner: str, problem: BanditProblem, noise_scale: Any, regularization: Any, batch: int
+    owner: str,
+    problem: BanditProblem,
+    noise_scale: ArrayLike | None,
+    regularization: ArrayLike | None,
+    batch: int,
 ) -> tuple[Array, Array]:
     """Return the noise's scale R and the model's noise variance lambda of every learner, `(B,)`.
 
@@ -95,9 +99,6 @@ def noise_model(
         noise_scale: R in [0, 1e30]. None: the problem's.
         regularization: lambda in [1e-9, 1e60]. None: max(R^2, 1e-6).
         batch: B.
-
-    Raises:
-        ValueError: If a number is out of range, or there is not one for each learner.
     """
     given = problem.noise_scale if noise_scale is None else noise_scale
     scale = per_learner(owner, "noise_scale", given, batch, 0.0, math.inf, "left")
@@ -106,36 +107,27 @@ def noise_model(
     return scale, model_noise(owner, regularization, batch)
 
 
-def model_noise(owner: str, regularization: Any, batch: int) -> Array:
+def model_noise(owner: str, regularization: ArrayLike, batch: int) -> Array:
     """Return the model's noise variance lambda of every learner, `(B,)`.
 
     With a smaller one, long play of one arm leaves no digit of the posterior; the square of the
     largest noise is the largest.
-
-    Raises:
-        ValueError: If a number is out of range, or there is not one for each learner.
     """
     return per_learner(owner, "regularization", regularization, batch, LEAST_NOISE, MOST_NOISE)
 
 
-def norm_bounds(owner: str, given: Any, problem: BanditProblem, batch: int) -> Array | None:
-    """Return B of every learner, `(B,)`: as given or as the problem states it, if it is drawn.
-
-    Raises:
-        ValueError: If a number is out of range, or there is not one for each learner.
-    """
+def norm_bounds(
+    owner: str, given: ArrayLike | None, problem: BanditProblem, batch: int
+) -> Array | None:
+    """Return B of every learner, `(B,)`: as given or as the problem states it, if it is drawn."""
     bound = problem.norm_bound if given is None else given
     if bound is None:
         return None
     return per_learner(owner, "norm_bound", bound, batch, 0.0, math.inf, "left")
 
 
-def checked_ends(owner: str, given: Any) -> tuple[float, float] | None:
-    """Return the two numbers that expected rewards lie between, or None.
-
-    Raises:
-        ValueError: If they are none, or too close to each other to tell rewards apart.
-    """
+def checked_ends(owner: str, given: Sequence[float] | None) -> tuple[float, float] | None:
+    """Return the two numbers that expected rewards lie between, or None."""
     if given is None:
         return None
     low, high = check_range("reward_range", given, owner)
@@ -150,14 +142,11 @@ def checked_ends(owner: str, given: Any) -> tuple[float, float] | None:
 
 
 def not_drawn(quantity: str, parameter: str) -> NoReturn:
-    """Raise the error of an agent that is reset before the episode that it is to play.
+    """Raise RuntimeError, of an agent that is reset before the episode that it is to play.
 
     Args:
         quantity: What is drawn with the episode, as in "norm bound".
         parameter: The agent's parameter that would do in its place.
-
-    Raises:
-        RuntimeError: Always.
     """
     raise RuntimeError(
         f"The {quantity} is drawn with the episode: reset the environment before the agent, or "
@@ -166,7 +155,10 @@ def not_drawn(quantity: str, parameter: str) -> NoReturn:
 
 
 def reward_ends(
-    given: Any, problem: BanditProblem, norm_bound: Any, batch: int
+    given: tuple[float, float] | None,
+    problem: BanditProblem,
+    norm_bound: ArrayLike | None,
+    batch: int,
 ) -> tuple[Array, Array]:
     """Return the numbers that every learner's expected rewards lie between, `(B,)` each.
 
@@ -179,7 +171,6 @@ def reward_ends(
 
     Raises:
         RuntimeError: If they rest on a norm bound that is not drawn yet.
-        ValueError: If the problem's numbers are out of their range.
     """
     ends = checked_ends("BanditProblem", problem.reward_range) if given is None else given
     if ends is not None:
@@ -191,14 +182,13 @@ def reward_ends(
     return -top, top
 
 
-def keywords(function: Callable[..., Any]) -> list[str]:
-    """Return a function's keyword-only parameters, and those that it unpacks from a TypedDict."""
-    found = []
-    hints = typing.get_type_hints(function)
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            found.append(name)
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            (shared,) = typing.get_args(hints[name])
-            found += typing.get_type_hints(shared)
-    return found
+def checked_grid(
+    name: str, values: ArrayLike, owner: str, low: float, high: float, closed: str = "both"
+) -> Array:
+    """Return a grid of values in [low, high], or in (low, high] if closed is "right", `(K,)`."""
+    rule = f"at least one number in {'(' if closed == 'right' else '['}{low:g}, {high:g}]"
+    grid = as_floats(name, values, owner, rule)
+    inside = (grid > low if closed == "right" else grid >= low) & (grid <= high)
+    if grid.ndim != 1 or not grid.size or not inside.all():
+        reject(name, owner, rule, values)
+    return grid + 0.0  # -0.0 becomes 0.0

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Floats32, Indices, Mask
 
-__all__ = ["Floats", "Network"]
-
-Floats = NDArray[np.float32]
+__all__ = ["Network"]
 
 DECAYS = 0.9, 0.999  # beta_1 and beta_2 of Adam
 EPSILON = 1e-8
@@ -43,14 +40,14 @@ class Network:
         self._rate = learning_rate.astype(np.float32)
         self._updates = np.zeros(batch, np.float32)
 
-    def split(self, flat: Floats) -> Iterator[Floats]:
+    def split(self, flat: Floats32) -> Iterator[Floats32]:
         """Yield the weights and offsets of each layer, views `(b, rows, columns)` of `(b, P)`."""
         start = 0
         for rows, columns in self._shapes:
             yield flat[:, start : start + rows * columns].reshape(len(flat), rows, columns)
             start += rows * columns
 
-    def draw(self, mask: NDArray[np.bool_], uniform: Array) -> None:
+    def draw(self, mask: Mask, uniform: Array) -> None:
         """Give the learners in `mask` `(B,)` new weights that follow from `uniform` `(B,)`."""
         for i in np.flatnonzero(mask):
             normal = np.random.default_rng(int(uniform[i] * 2**53)).standard_normal
@@ -59,7 +56,7 @@ class Network:
                 part[:] = 0.0 if rows == 1 else normal(part.shape) * np.sqrt(2 / rows)
         self._first[mask] = self._second[mask] = self._updates[mask] = 0.0
 
-    def values(self, inputs: Floats) -> Floats:
+    def values(self, inputs: Floats32) -> Floats32:
         """Return the outputs on inputs `(n, p)` that all learners share, `(B, n)`."""
         parts = list(self.split(self.weights))
         blocks = range(0, len(inputs), BLOCK)  # or the hidden units of all arms fill the memory
@@ -68,10 +65,10 @@ class Network:
 
     def fit(
         self,
-        learners: NDArray[np.int64],
-        inputs: Floats,
-        targets: Floats,
-        weights: Floats,
+        learners: Indices,
+        inputs: Floats32,
+        targets: Floats32,
+        weights: Floats32,
         steps: int,
     ) -> None:
         """Take steps of Adam on the weighted mean of the squared errors.
@@ -99,7 +96,12 @@ class Network:
         self._second[learners] = second
 
     def _differentiate(
-        self, theta: Floats, gradient: Floats, inputs: Floats, targets: Floats, weights: Floats
+        self,
+        theta: Floats32,
+        gradient: Floats32,
+        inputs: Floats32,
+        targets: Floats32,
+        weights: Floats32,
     ) -> None:
         """Write the gradient of the weighted mean squared error, `(b, P)`."""
         parts, slopes = list(self.split(theta)), list(self.split(gradient))
@@ -112,7 +114,7 @@ class Network:
                 error = (error @ parts[layer].swapaxes(1, 2)) * (below > 0)
 
 
-def forward(parts: list[Floats], inputs: Floats) -> tuple[Floats, Floats, Floats]:
+def forward(parts: list[Floats32], inputs: Floats32) -> tuple[Floats32, Floats32, Floats32]:
     """Return both hidden layers and the output, `(b, M, columns)`."""
     one = np.maximum(inputs @ parts[0] + parts[1], 0.0)
     two = np.maximum(one @ parts[2] + parts[3], 0.0)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wgp_agents.algorithms.learned.network import Floats, Network
-from wgp_agents.algorithms.references.baselines import anywhere
+from wgp_agents.algorithms.learned.network import Network
 from wgp_agents.base import Agent
-from wgp_agents.core.argmax import TIE, not_finite
+from wgp_agents.core.access import EnvLike
+from wgp_agents.core.argmax import TIE, anywhere, not_finite
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.action_sets import check_arms_stay
 from wgp_agents.parameters import LARGEST_COUNT, per_learner
 from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Actions, Array, Floats32, Indices, Mask
 from wgp_gym.validation import check_int
 
 __all__ = ["NeuralGreedy"]
@@ -54,22 +53,21 @@ class NeuralGreedy(Agent):
     """
 
     takes_units = False
+    takes_allowed = True
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
-        epsilon: Any = 0.05,
+        epsilon: ArrayLike = 0.05,
         warmup: int = 20,
         memory: int = 50,
         updates: int = 4,
-        learning_rate: Any = 0.01,
+        learning_rate: ArrayLike = 0.01,
         hidden: int = 32,
     ) -> None:
         super().__init__(env)
-        if self.problem.contextual:
-            kind = "arms that are drawn anew at each step"
-            raise ValueError(f"NeuralGreedy plays arms that stay. The task has {kind}.")
+        check_arms_stay("NeuralGreedy", self.problem)
         owner, batch = type(self).__name__, self.num_learners
         self.epsilon = per_learner(owner, "epsilon", epsilon, batch, 0, 1)
         self.warmup = check_int("warmup", warmup, owner, 0, LARGEST_COUNT)
@@ -90,29 +88,31 @@ class NeuralGreedy(Agent):
         self._mean[mask] = self._square[mask] = 0.0
         self._untrained[mask] = True
 
-    def _draw_weights(self, mask: Mask, uniform: Array) -> None:
-        self.network.draw(mask, uniform)
-        self._untrained &= ~mask
+    def _begin_networks(self, uniform: Array) -> None:
+        """Draw the weights of new networks, and fit them to plays that came before."""
+        self.network.draw(self._untrained, uniform)
+        for i in np.flatnonzero(self._untrained & (self._plays > 0)):
+            self._fit(np.array([i]), self.updates * int(min(self._plays[i], self.memory)))
+        self._untrained[:] = False
 
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        self._draw_weights(self._untrained, uniform.draw())  # as many draws whoever restarts
+    def _choose(self, uniform: UniformStreams) -> Actions:
+        self._begin_networks(uniform.draw())  # as many draws whoever restarts
         values = self.network.values(self.inputs)
         if not np.isfinite(values).all():
             not_finite()
+        if self.allowed is not None:
+            values = np.where(self.allowed, values, -np.inf)
         tied = values >= values.max(axis=1, keepdims=True) - TIE
         rank = (uniform.draw() * tied.sum(axis=1)).astype(np.int64)
-        best: NDArray[Any] = (tied.cumsum(axis=1) > rank[:, None]).argmax(axis=1)
+        best: Actions = (tied.cumsum(axis=1) > rank[:, None]).argmax(axis=1)
         left = np.clip(1 - self._plays / max(self.warmup, 1), 0, 1) * (self.warmup > 0)
         explores = uniform.draw() < self.epsilon + (1 - self.epsilon) * left
         if self.problem.continuous:
             best, explores = self.problem.domain[best].astype(np.float32), explores[:, None]
-        actions: NDArray[Any] = np.where(explores, anywhere(self.problem, uniform), best)
+        actions: Actions = np.where(explores, anywhere(self.problem, uniform, self.allowed), best)
         return actions
 
-    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        untrained = self._untrained & active
-        if untrained.any():  # they are shown a play before they have acted
-            self._draw_weights(untrained, self._require_reset().draw())
+    def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
         rows = np.flatnonzero(active)
         seen = inputs(self.problem, actions) if self.problem.continuous else self.inputs[actions]
         place = self._plays[rows] % self.memory
@@ -121,9 +121,12 @@ class NeuralGreedy(Agent):
         step = rewards[rows] - self._mean[rows]  # Welford's sums
         self._mean[rows] += step / self._plays[rows]
         self._square[rows] += step * (rewards[rows] - self._mean[rows])
-        self.network.fit(rows, self.seen[rows], *self.targets(rows), self.updates)
+        self._fit(rows[~self._untrained[rows]], self.updates)
 
-    def targets(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    def _fit(self, rows: Indices, steps: int) -> None:
+        self.network.fit(rows, self.seen[rows], *self.targets(rows), steps)
+
+    def targets(self, rows: Indices) -> tuple[Floats32, Floats32]:
         """Return the standardised rewards in the memory, and weights that sum to 1, `(b, M)`."""
         plays = self._plays[rows, None]
         std = np.sqrt(self._square[rows, None] / plays)
@@ -133,7 +136,7 @@ class NeuralGreedy(Agent):
         return np.where(kept, targets, 0.0).astype(np.float32), weights.astype(np.float32)
 
 
-def inputs(problem: BanditProblem, places: Array) -> Floats:
+def inputs(problem: BanditProblem, places: Array) -> Floats32:
     """Return what the network sees of places `(n, d)`, `(n, p)`: cosines of each coordinate.
 
     Arms without coordinates have an input each.
@@ -141,5 +144,5 @@ def inputs(problem: BanditProblem, places: Array) -> Floats:
     if isinstance(problem.kernel, Empirical):
         return np.eye(len(problem.domain), dtype=np.float32)
     waves = np.cos(np.pi * places[:, :, None] * np.arange(1, FREQUENCIES + 1))
-    flat: Floats = waves.reshape(len(places), -1).astype(np.float32)
+    flat: Floats32 = waves.reshape(len(places), -1).astype(np.float32)
     return flat

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from wgp_agents.algorithms.learned.sb3.model import resolve_model
 from wgp_agents.algorithms.learned.sb3.policy import State, draw_actions
 from wgp_agents.base import Agent
-from wgp_agents.core.access import environment_id
+from wgp_agents.core.access import EnvLike, environment_id
 from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.envs.dynamics import REWARD_LIMIT
 from wgp_gym.types import Array, Mask
@@ -53,7 +53,7 @@ class SB3Agent(Agent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
         algo: str,
         model: Any = None,
@@ -78,46 +78,51 @@ class SB3Agent(Agent):
             reject("model", "SB3Agent", rule, shape)
         self.rows = np.zeros((self.num_learners, size), np.float32)
         self.state: State | None = None
-        self._planned: tuple[NDArray[Any], State | None] | None = None
+        self._after: State | None = None  # a recurrent model's state after what is shown now
+        self._known = np.zeros(self.num_learners, bool)  # whose `_after` is of what is shown now
         self._fresh = np.ones(self.num_learners, bool)
         self._seen = np.zeros(self.num_learners, np.int64)
 
     def _restart(self, mask: Mask) -> None:
-        if mask.all():
-            self._planned = None
+        self._known[mask] = False
         self._history.plays[mask] = self.rows[mask] = 0.0
         self._seen[mask], self._fresh[mask] = 0, True
 
     def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
-        actions = self._plan(uniform)[0]
+        shown = self.rows, self.state, self._fresh
+        if self._deterministic:
+            actions, self._after = self._model.predict(*shown, deterministic=True)
+        else:
+            draws = self.problem.domain.shape[1] if self.problem.continuous else 1
+            u = np.stack([uniform.draw() for _ in range(draws)], axis=1)
+            actions, self._after = draw_actions(self._model, *shown, u)
+        self._known[:] = True
         top = 1 if self.problem.continuous else len(self.problem.domain) - 1
         inside = (actions >= 0) & (actions <= top)
         if not inside.all():
             rule = f"one whose actions lie in [0, {top}]"
             reject("model", "SB3Agent", rule, float(actions[~inside][0]))
-        return actions.astype(np.float32 if self.problem.continuous else np.int64)
+        chosen: NDArray[Any] = actions.astype(np.float32 if self.problem.continuous else np.int64)
+        return chosen
 
-    def _plan(self, uniform: UniformStreams) -> tuple[NDArray[Any], State | None]:
-        """Return the next actions, and a recurrent model's state after them."""
-        if self._planned is None:
+    def _remember(self, active: Mask) -> None:
+        """Move a recurrent model's state on past what it is shown now."""
+        if not self._known[active].all():  # they have not acted on it; the state needs no draw
             shown = self.rows, self.state, self._fresh
-            if self._deterministic:
-                self._planned = self._model.predict(*shown, deterministic=True)
-            else:
-                draws = self.problem.domain.shape[1] if self.problem.continuous else 1
-                u = np.stack([uniform.draw() for _ in range(draws)], axis=1)
-                self._planned = draw_actions(self._model, *shown, u)
-        return self._planned
+            self._after = self._model.predict(*shown, deterministic=True)[1]
+            self._known[:] = True
+        after = self._after
+        if after is not None and self.state is not None:
+            kept = active[:, None]
+            after = (
+                np.where(kept, after[0], self.state[0]),
+                np.where(kept, after[1], self.state[1]),
+            )
+        self.state = after
+        self._known &= ~active
 
     def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        state = self._plan(self._require_reset())[1]
-        if state is not None and self.state is not None:
-            kept = active[:, None]
-            state = (
-                np.where(kept, state[0], self.state[0]),
-                np.where(kept, state[1], self.state[1]),
-            )
-        self.state, self._planned = state, None
+        self._remember(active)
         self._fresh = self._fresh & ~active
         self._seen += active
         places = actions if self.problem.continuous else self.problem.domain[actions]

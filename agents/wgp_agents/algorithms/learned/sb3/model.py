@@ -52,11 +52,7 @@ PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")  # that models depend o
 
 
 def algorithm(name: str) -> Any:
-    """Return an algorithm's class.
-
-    Raises:
-        ValueError: If there is none of this name.
-    """
+    """Return an algorithm's class; ValueError if there is none of this name."""
     return ALGORITHMS[check_choice("algo", name, "SB3Agent", ALGORITHMS)]
 
 
@@ -67,11 +63,7 @@ def model_file(algo: str, environment: str, seed: int) -> str:
 
 
 def shipped_model(algo: str, environment: str | None) -> Path:
-    """Return the file of the model that the package brings for an environment.
-
-    Raises:
-        ValueError: If it brings none.
-    """
+    """Return the file of the model that the package brings for an environment, if any."""
     path = SHIPPED / model_file(algo, environment or "", 0)
     if not path.is_file():
         reject("model", "SB3Agent", f"given: none is shipped for {environment}", None)
@@ -79,11 +71,7 @@ def shipped_model(algo: str, environment: str | None) -> Path:
 
 
 def settings(algo: str) -> dict[str, Any]:
-    """Return the tuned settings of an algorithm, from settings.toml.
-
-    Raises:
-        ValueError: If there is no such algorithm.
-    """
+    """Return the tuned settings of an algorithm, from settings.toml, if there is such a one."""
     algorithm(algo)
     return default_settings(algo)
 
@@ -170,11 +158,7 @@ def load_model(name: str, path: str | Path, *, trust: bool = False) -> tuple[Any
 
 
 def load_trusted(made: Any, file: Path) -> Any:
-    """Return what stable-baselines3 loads from a file; whatever code is in it is run.
-
-    Raises:
-        ValueError: If it cannot.
-    """
+    """Return what stable-baselines3 loads from a file; whatever code is in it is run."""
     try:
         with same_generators():
             return made.load(file, device="cpu")

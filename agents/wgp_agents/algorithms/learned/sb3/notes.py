@@ -29,12 +29,7 @@ ERROR_SHOWN = 160  # characters of another's message, the first ones
 
 
 class Rule(NamedTuple):
-    """What one entry of the notes must be.
-
-    Attributes:
-        text: In words.
-        holds: Whether a value is such a one.
-    """
+    """What one entry of the notes must be: in words, and whether a value is such a one."""
 
     text: str
     holds: Callable[[Any], bool]
@@ -79,15 +74,7 @@ RULES = {
 
 
 def refuse(rule: str, path: Path) -> NoReturn:
-    """Raise the error of a model that cannot be had from a file.
-
-    Args:
-        rule: What the model must be, and what is wrong.
-        path: The file that it is about.
-
-    Raises:
-        ValueError: Always.
-    """
+    """Raise the error of a model that cannot be had from a file: what it must be, and is not."""
     shown = str(path)[-PATH_SHOWN:]
     raise ValueError(f"The 'model' parameter of SB3Agent must be {rule}. Got {shown!r} instead.")
 
@@ -118,11 +105,7 @@ def network_of(algo: str, notes: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_notes(algo: str, file: Path) -> dict[str, Any]:
-    """Return a model's notes.
-
-    Args:
-        algo: The algorithm that must have trained it.
-        file: The model's file.
+    """Return the notes of the model in a file, which `algo` must have trained.
 
     Raises:
         ValueError: If there are none, or an entry that a model is made from is not what it must be.
@@ -142,11 +125,7 @@ def read_notes(algo: str, file: Path) -> dict[str, Any]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """Return the JSON object in a file."""
     try:
         with path.open("rb") as file:
             text = file.read(LONGEST + 1)
@@ -159,11 +138,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def check(values: dict[str, Any], rules: dict[str, Rule], path: Path) -> None:
-    """Check entries of the notes.
-
-    Raises:
-        ValueError: If one is missing, or not what it must be.
-    """
+    """Check that entries of the notes are there, and what they must be."""
     for key, rule in rules.items():
         if key not in values:
             refuse(f"a file whose notes have {key!r}, {rule.text}", path)

@@ -1,4 +1,4 @@
-"""ActionSet of a trained model, drawn from numbers of the caller's."""
+"""Actions of a trained model, drawn from numbers of the caller's."""
 
 from __future__ import annotations
 

@@ -46,8 +46,7 @@ def restore(made: Any, algo: str, notes: dict[str, Any], file: Path) -> Any:
         file: The model's file.
 
     Raises:
-        ValueError: If the file is damaged, or its weights are not those of a network as in the
-            notes.
+        ValueError: If its weights are not those of a network as in the notes.
     """
     if count_weights(algo, notes) > MOST_WEIGHTS:
         refuse(f"a network of at most {MOST_WEIGHTS} weights by its notes", file)
@@ -60,22 +59,14 @@ def restore(made: Any, algo: str, notes: dict[str, Any], file: Path) -> Any:
 
 
 def require_spread(file: Path, log_std: torch.Tensor) -> None:
-    """Refuse a policy over a box whose standard deviation overflows, or vanishes.
-
-    Raises:
-        ValueError: If it does.
-    """
+    """Refuse a policy over a box whose standard deviation overflows, or vanishes."""
     std = log_std.exp()
     if not ((std > 0) & torch.isfinite(std)).all():
         refuse("a network whose standard deviations are finite and above zero", file)
 
 
 def require_finite(file: Path, layer: Any, shown: Any, values: torch.Tensor) -> None:
-    """Refuse to play by numbers that are none: large weights overflow.
-
-    Raises:
-        ValueError: If one is not finite.
-    """
+    """Refuse to play by numbers that are none: large weights overflow."""
     del layer, shown
     if not torch.isfinite(values).all():
         refuse("a network whose values are finite", file)
@@ -113,15 +104,7 @@ def no_rate(left: float) -> float:
 
 
 def read_weights(file: Path, wanted: Weights) -> dict[str, torch.Tensor]:
-    """Return the weights in a file.
-
-    Args:
-        file: The model's file.
-        wanted: Weights of the same names, shapes and types.
-
-    Raises:
-        ValueError: If the file is damaged, or has others.
-    """
+    """Return the weights in a file, of the names, shapes and types of those that are wanted."""
     room = OVERHEAD + sum(one.numel() * one.element_size() for one in wanted.values())
     try:
         found = unpack(file, room)
@@ -151,8 +134,7 @@ def same_kind(given: Any, wanted: torch.Tensor) -> bool:
 def unpack(file: Path, room: int) -> dict[Any, Any]:
     """Return what `torch.save` has put into a model's file, of at most `room` bytes.
 
-    Raises:
-        Exception: Of any kind, if that is damaged, too large, or no state of a network.
+    Of damaged files, any error may come.
     """
     with zipfile.ZipFile(file) as archive:
         if not plainly_packed(archive):
@@ -171,10 +153,7 @@ def unpack(file: Path, room: int) -> dict[Any, Any]:
 def packed_anew(archive: zipfile.ZipFile, room: int) -> io.BytesIO:
     """Return an archive of `torch.save`, so that torch reads what was checked and nothing else.
 
-    Raises:
-        ValueError: If its packing may need any memory, or it claims to hold more than `room` bytes,
-            or more than `MOST_WORDS` beside the numbers: what tells of these may be nested, and
-            long nests overflow the stack.
+    What tells of the numbers may be nested, and long nests overflow the stack: hence `MOST_WORDS`.
     """
     if not plainly_packed(archive):
         raise ValueError("what is in it is packed in a way that may need any memory")

@@ -14,6 +14,8 @@ from wgp_gym.problem import BanditProblem
 
 __all__ = ["NativeVecEnv"]
 
+ONE_OBJECT = "The sub-environments of a NativeVecEnv are one object."
+
 
 class NativeVecEnv(VecEnv):
     """Bandits for training, in groups of their own step, with no Python loop over bandits.
@@ -134,32 +136,20 @@ class NativeVecEnv(VecEnv):
             env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return the render mode, None, once for each index.
-
-        Raises:
-            NotImplementedError: If another attribute is asked for.
-        """
+        """Return the render mode, None, once for each index; there is no other attribute."""
         if attr_name != "render_mode":
-            raise NotImplementedError("The sub-environments of a NativeVecEnv are one object.")
+            raise NotImplementedError(ONE_OBJECT)
         return [None for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refuse: the sub-environments are one object.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError("The sub-environments of a NativeVecEnv are one object.")
+        """Refuse: the sub-environments are one object."""
+        raise NotImplementedError(ONE_OBJECT)
 
     def env_method(
         self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
     ) -> list[Any]:
-        """Refuse, as `set_attr`.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError("The sub-environments of a NativeVecEnv are one object.")
+        """Refuse, as `set_attr`."""
+        raise NotImplementedError(ONE_OBJECT)
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         """Return False for each: a Monitor's work is done here."""

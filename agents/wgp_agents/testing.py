@@ -1,0 +1,337 @@
+"""The contract of every agent as a check that anybody can run on an agent of their own."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import SyncVectorEnv, VectorEnv
+
+import wgp_gym  # noqa: F401  (registers its ids)
+from wgp_agents.base import Agent
+from wgp_agents.core.access import EnvLike
+from wgp_agents.registry import make
+from wgp_gym.types import Action, Indices, Mask, Observation
+from wgp_gym.validation import reject, shown
+
+__all__ = ["BrokenContract", "check_agent"]
+
+STEPS = 12  # of each part of a check
+HORIZON = 4 * STEPS
+SEED, AGENT_SEED, OTHER_SEED = 7, 40, 90
+BATCHES = (1, 2, 3)
+B = BATCHES[-1]
+
+
+Playable = gymnasium.Env[Observation, Action] | VectorEnv[Observation, Action, Action]
+
+
+class BrokenContract(AssertionError):
+    """An agent does otherwise than every agent must."""
+
+
+def check_agent(
+    agent: str | Callable[..., Agent],
+    task: str = "WGPBandit-Abrupt-v0",
+    *,
+    kwargs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> None:
+    """Check that an agent keeps the contract of every agent, as Gymnasium's `check_env` does.
+
+    It plays some 20 episodes of up to 48 steps, alone and in batches of up to 3.
+
+    Args:
+        agent: Its class; or what `wgp_agents.make` takes, a name or "module:Class".
+        task: The id of the environment to play. It needs a native vector environment, or
+            single ones are stepped one by one.
+        kwargs: What the environment is made with, so that T is at least 48; default:
+            `{"horizon": 48}`.
+        parameters: What the agent is made with, beside the environment.
+
+    Raises:
+        ValueError: If an episode is shorter than 48 steps.
+        BrokenContract: If it does not keep it; the message says what it did, and the rule.
+    """
+    made = partial(make, agent) if isinstance(agent, str) else agent
+    name = agent if isinstance(agent, str) else getattr(agent, "__name__", repr(agent))
+    given = {"horizon": HORIZON} if kwargs is None else kwargs
+    trial = Trial(name, partial(made, **dict(parameters or {})), task, given)
+    trial.start()  # imports what the agent needs, and an import may draw
+    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
+    for check in CHECKS:
+        check(trial)
+    after = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
+    trial.require(
+        before == after,
+        "It draws from, or seeds, a global random generator.",
+        "an agent draws from its own streams, which reset(seed) gives it",
+    )
+
+
+@dataclass
+class Run:
+    """An agent in its environment: the last observation, and the actions so far."""
+
+    env: (
+        gymnasium.Env[Observation, Action] | gymnasium.vector.VectorEnv[Observation, Action, Action]
+    )
+    agent: Agent
+    observation: Observation
+    actions: list[Action] = field(default_factory=list)
+
+    def step(
+        self, active: Mask | None = None, allowed: Mask | None = None, learns: bool = True
+    ) -> Action:
+        """Play one step; return the action."""
+        action = self.agent.act(self.observation, allowed=allowed)
+        self.observation, reward, *_ = self.env.step(action)
+        self.actions.append(action)
+        if learns:
+            arms = self.agent.arms if self.agent.problem.contextual else None
+            self.agent.observe(action, reward, arms=arms, active=active)
+        return action
+
+    def play(self, steps: int = STEPS) -> Run:
+        """Play some steps; return this run."""
+        for _ in range(steps):
+            self.step()
+        return self
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is checked: what makes the agent, and on which task, an id and what it is made with."""
+
+    name: str
+    made: Callable[[EnvLike], Agent]
+    task: str
+    kwargs: Mapping[str, object]
+
+    def start(self, batch: int | None = None, i: int = 0) -> Run:
+        """Return a run at its beginning: of a batch, or of the single learner that is its i-th."""
+        env = self.environment(batch)
+        observation, _ = env.reset(seed=SEED + i)
+        agent = self.made(env)
+        self.require(
+            isinstance(agent, Agent),
+            f"What is made is a {type(agent).__name__}.",
+            "an agent is a subclass of wgp_agents.Agent, made from an environment",
+        )
+        if agent.problem.horizon < HORIZON:
+            rule = f"such that an episode has at least {HORIZON} steps"
+            reject("kwargs", "check_agent", rule, agent.problem.horizon)
+        agent.reset(AGENT_SEED + i)
+        return Run(env, agent, observation)
+
+    def environment(self, batch: int | None) -> Playable:
+        """Return the environment, single or of a batch."""
+        one: Callable[..., Playable] = gymnasium.make
+        many: Callable[..., Playable] = gymnasium.make_vec
+        if batch is None:
+            return one(self.task, **self.kwargs)
+        if gymnasium.spec(self.task).vector_entry_point:
+            mode = "vector_entry_point"
+            return many(self.task, num_envs=batch, vectorization_mode=mode, **self.kwargs)
+        # Unlike those of `make_vec`, these can be pickled.
+        return SyncVectorEnv([partial(gymnasium.make, self.task, **self.kwargs)] * batch)  # type: ignore[arg-type]
+
+    def singles(self) -> list[Run]:
+        """Return the single learners of a batch of B at their beginning."""
+        return [self.start(None, i) for i in range(B)]
+
+    def require(self, holds: bool, fault: str, rule: str) -> None:
+        """Raise the error of a broken contract unless something holds."""
+        if not holds:
+            raise BrokenContract(f"{self.name}: {fault} The contract: {rule}.")
+
+    def alike(self, one: list[Action], other: list[Action], what: str, rule: str) -> None:
+        """Check that two lists of actions are the same, but for their types."""
+        for t, (mine, expected) in enumerate(zip(one, other, strict=True), start=1):
+            found = shown(np.asarray(mine).tolist()), shown(np.asarray(expected).tolist())
+            fault = f"{what}: {found[0]} instead of {found[1]} at step {t}."
+            self.require(np.array_equal(mine, expected), fault, rule)
+
+
+def check_actions(trial: Trial) -> None:
+    """Check the type and the range of what `act` returns."""
+    single = trial.start()
+    continuous, n = single.agent.problem.continuous, len(single.agent.problem.domain)
+    wanted = "a point of the box" if continuous else f"an int of at least 0 and below {n}"
+    for _ in range(STEPS):
+        action = single.agent.act(single.observation)
+        fits = single.env.action_space.contains(action) and (continuous or type(action) is int)
+        fault = f"act returns {shown(action)} ({type(action).__name__})."
+        trial.require(fits, fault, f"with one environment an action is {wanted}")
+        single.step()
+    batch = trial.start(B)
+    for _ in range(STEPS):
+        action = batch.agent.act(batch.observation)
+        fits = isinstance(action, np.ndarray) and batch.env.action_space.contains(action)
+        rule = f"with a vector environment an action is an array, for each learner {wanted}"
+        trial.require(fits, f"act returns {shown(action)} for {B} learners.", rule)
+        batch.step()
+
+
+def check_seeds(trial: Trial) -> None:
+    """Check that a seed decides all, whatever was learned before."""
+    run = trial.start().play()
+    run.observation, _ = run.env.reset(seed=SEED)
+    run.agent.reset(AGENT_SEED)
+    first, run.actions = run.actions, []
+    rule = "reset(seed) starts anew: the same seed, the same plays, and nothing learned is left"
+    trial.alike(run.play().actions, first, "After reset(seed) it plays otherwise", rule)
+
+
+def check_batches(trial: Trial) -> None:
+    """Check that learner i of a batch is the single learner with the seed s + i."""
+    rule = "learner i of reset(s) is the single learner of reset(s + i), whatever B is"
+    alone = [run.play().actions for run in trial.singles()]
+    for batch in BATCHES:
+        played = trial.start(batch).play().actions
+        for i in range(batch):
+            what = f"Learner {i} of {batch} plays otherwise than the single one"
+            trial.alike([row[i] for row in played], alone[i], what, rule)
+
+
+def check_copies(trial: Trial) -> None:
+    """Check that a copy, and what was pickled, goes on as the original."""
+    for batch in (None, B):
+        run = trial.start(batch).play()
+        for how, copied in (("deepcopy", copy.deepcopy), ("pickle", pickled)):
+            rule = f"{how} gives an agent that goes on as the original, and apart from it"
+            try:
+                twin = copied(run)
+            except Exception as error:  # an agent may hold anything
+                trial.require(False, f"{how} fails ({type(error).__name__}: {error}).", rule)
+            ahead = copy.deepcopy(twin).play()  # which moves neither of the two
+            trial.alike(
+                ahead.actions, twin.play().actions, f"A {how} of a {how} plays otherwise", rule
+            )
+            original = copy.deepcopy(run).play()
+            trial.alike(ahead.actions, original.actions, f"After {how} it plays otherwise", rule)
+
+
+def pickled(run: Run) -> Run:
+    """Return a run that was written down and read."""
+    restored: Run = pickle.loads(pickle.dumps(run))
+    return restored
+
+
+def check_refusals(trial: Trial) -> None:
+    """Check that bad feedback is refused before anything changes."""
+    for batch in (None, B):
+        run = trial.start(batch).play()
+        twin = copy.deepcopy(run)
+        action, ones = run.agent.act(run.observation), np.ones(batch or 1)
+        twin.agent.act(twin.observation)
+        for bad in (np.nan, np.inf, None, "much"):
+            rewards: list[object] = [*ones]
+            rewards[-1] = bad
+            reward = bad if batch is None else rewards
+            rule = "observe raises ValueError for such a reward, and changes nothing"
+            try:
+                run.agent.observe(action, reward)  # type: ignore[arg-type]
+            except ValueError:
+                continue
+            trial.require(False, f"observe takes the reward {shown(reward)}.", rule)
+        trial.alike(
+            run.play().actions, twin.play().actions, "After refusals it plays otherwise", rule
+        )
+
+
+def check_active(trial: Trial) -> None:
+    """Check that learners without data stay as they are."""
+    masks = np.random.default_rng(0).random((3 * STEPS, B)) < 0.5
+    batch, singles = trial.start(B), trial.singles()
+    for mask in masks:
+        batch.step(active=mask)
+        for single, learns in zip(singles, mask, strict=True):
+            single.step(learns=bool(learns))
+    rule = "observe(active=mask) changes the learners in the mask, and no other"
+    compare(trial, batch, singles, "With others active", rule)
+
+
+def check_restarts(trial: Trial) -> None:
+    """Check that some learners start anew while the others go on."""
+    batch, singles = trial.start(B).play(), [run.play() for run in trial.singles()]
+    for mask, seed in (([True, False, False], None), ([False, True, True], OTHER_SEED)):
+        batch.agent.reset(seed, learners=mask)
+        for i in np.flatnonzero(mask):
+            singles[i].agent.reset(None if seed is None else seed + int(i))
+        batch.play()
+        for single in singles:
+            single.play()
+    rule = "reset(seed, learners=mask) starts those in the mask anew, as single ones, and no other"
+    compare(trial, batch, singles, "After others' reset", rule)
+
+
+def compare(trial: Trial, batch: Run, singles: list[Run], when: str, rule: str) -> None:
+    """Check that each learner of a batch has played as the single one."""
+    for i, single in enumerate(singles):
+        own = [row[i] for row in batch.actions]
+        trial.alike(own, single.actions, f"{when} learner {i} plays otherwise", rule)
+
+
+def check_allowed(trial: Trial) -> None:
+    """Check that an agent keeps to the arms that are allowed, or says that it cannot."""
+    run = trial.start(B)
+    problem, draw = run.agent.problem, np.random.default_rng(0)
+    n = len(problem.domain)
+    if problem.continuous or not run.agent.takes_allowed:
+        rule = "act(allowed=mask) raises ValueError where the agent cannot keep to a mask"
+        try:
+            run.agent.act(run.observation, allowed=np.ones(n, bool))
+        except ValueError:
+            return
+        trial.require(False, "act takes a mask, and takes_allowed is False.", rule)
+    rule = "act(allowed=mask) plays only arms that are True in the mask"
+    for t in range(2 * STEPS):
+        mask: Mask = draw.random((B, n)) < (0.5 if t % 2 else 0.02)
+        mask[np.arange(B), draw.integers(n, size=B)] = True  # at least one
+        action: Indices = run.step(allowed=mask)
+        outside = ~mask[np.arange(B), action]
+        trial.require(not outside.any(), f"Arms {action[outside]} are not allowed.", rule)
+    one, other = trial.start(), trial.start()
+    for _ in range(STEPS):
+        one.step(allowed=np.ones(n, bool))
+    trial.alike(one.actions, other.play().actions, "With all arms allowed it plays otherwise", rule)
+
+
+def check_predict(trial: Trial) -> None:
+    """Check that `predict` plays from observations as `act` and `observe` do."""
+    rule = (
+        "predict(observation, episode_start=...) returns the actions of act and observe, and None"
+    )
+    one, other = trial.start(B), trial.start(B)
+    dim, start = one.agent.problem.domain.shape[1], np.ones(B, bool)
+    for t in range(STEPS):
+        action = one.agent.act(one.observation)
+        found = other.agent.predict(other.observation, episode_start=start if t == 0 else ~start)
+        fits = isinstance(found, tuple) and len(found) == 2 and found[1] is None
+        trial.require(fits, f"predict returns {shown(found)}.", rule)
+        same = np.array_equal(found[0], action)
+        fault = f"predict plays {shown(found[0])} instead of {shown(action)} at step {t + 1}."
+        trial.require(same, fault, rule)
+        one.observation = one.env.step(action)[0]
+        other.observation = other.env.step(action)[0]
+        one.agent.observe(action, one.observation[:, 2 + dim].astype(float))  # as it is shown
+
+
+CHECKS: tuple[Callable[[Trial], None], ...] = (
+    check_actions,
+    check_seeds,
+    check_batches,
+    check_copies,
+    check_refusals,
+    check_active,
+    check_restarts,
+    check_allowed,
+    check_predict,
+)

@@ -102,7 +102,7 @@ def hindsight(results: Results, task: str) -> dict[str, Array]:
     return kept
 
 
-def table(folder: Path, out: Path) -> None:
+def print_table(folder: Path, out: Path) -> None:
     """Print the table in Markdown, a column for each task, and draw the picture."""
     results = load_results(folder)
     regrets = {task: hindsight(results, task) for task in results.tasks}
@@ -290,7 +290,7 @@ def main() -> None:
     options = parser.parse_args()
     with threadpool_limits(limits=1):
         if options.what == "table":
-            table(options.folder, options.out or Path("docs/adaptive.png"))
+            print_table(options.folder, options.out or Path("docs/adaptive.png"))
         elif options.what == "zero":
             zero(options.folder)
         elif options.what == "memory":

@@ -105,8 +105,8 @@ HOMES = (
             ("glr-ucb", "ucb1", {}),
         )
     ),
-    Home("cusum-ucb", "ucb1", ARMS_ABRUPT, BK19, {"num_changes": 4, "M": 150}, {}),
-    Home("m-ucb", "ucb1", ARMS_ABRUPT, BK19, {"num_changes": 4, "w": 150}, {}),
+    Home("cusum-ucb", "ucb1", ARMS_ABRUPT, BK19, {"num_changes": 4, "num_samples": 150}, {}),
+    Home("m-ucb", "ucb1", ARMS_ABRUPT, BK19, {"num_changes": 4, "window": 150}, {}),
     Home("glr-ucb", "ucb1", ARMS_ABRUPT, BK19, BK_GLR, {}),
     *(
         Home(agent, parent, ARMS_DRIFT, {}, parameters, {})

@@ -144,7 +144,7 @@ def report(folder: Path) -> Rows:
             + [{"name": "random"}],
         }
     )
-    with ResultsFolder.held(folder / "large", experiment) as held:
+    with ResultsFolder.open_to_write(folder / "large", experiment) as held:
         for unit in experiment.units():
             held.write(unit, made_up(unit))
     seconds = time_of_report(folder / "large")

@@ -24,9 +24,8 @@ from threadpoolctl import threadpool_limits
 
 import wgp_agents
 import wgp_gym  # noqa: F401 (registers the environments)
-from wgp_agents.gp.gain import greedy_gains
-from wgp_agents.gp.weights import double_weights
-from wgp_gym.envs.synthetic import grid
+from wgp_agents.gp.gain import double_weights, greedy_gains
+from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import SquaredExponential
 

@@ -63,7 +63,7 @@ def rosenbrock(z: Floats) -> Floats:
 FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"hartmann": hartmann, "rosenbrock": rosenbrock}
 
 
-def table(name: str, domain: Floats, steps: int) -> Floats:
+def function_values(name: str, domain: Floats, steps: int) -> Floats:
     """Return the function at all points and times, of mean 0 and variance 1, `(T, n)`."""
     clock = np.linspace(0.0, 1.0, steps)[:, None, None]
     shape = (steps, len(domain))
@@ -128,7 +128,7 @@ def main() -> None:
     asked = parser.parse_args()
     side = np.linspace(0.0, 1.0, SIDE)
     domain = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    values = table(asked.function, domain, asked.steps)
+    values = function_values(asked.function, domain, asked.steps)
     shortfall = values.max(axis=1, keepdims=True) - values
     print(f"{asked.function}, {asked.steps} steps; at random {shortfall.mean():.3f}")
     players = {"ours": play_ours} | ({} if asked.alone else {"wdbo-algo": play_package})

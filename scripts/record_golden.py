@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_gym.envs import BanditEnv, SyntheticTask
+from wgp_gym.envs import BanditEnv, MarkovTask, SyntheticTask
 from wgp_gym.registration import ENVIRONMENTS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
@@ -24,6 +24,7 @@ STEPS = 205  # past both changes of the abrupt task
 DIGITS = 9
 SHOWN = 16  # numbers of an observation that are recorded: of many arms, the first ones
 LONG, SHORT = 2000, 240  # a task of more than `LONG` steps is recorded with `SHORT` ones as well
+CONTEXTUAL = {"kernel": "linear", "dim": 2, "points_per_dim": 3, "contextual": True}
 LOGISTIC = {"link": "logistic", "horizon": SHORT, "num_arms": 5}
 
 
@@ -40,7 +41,9 @@ def cases() -> dict[str, tuple[str, dict[str, Any]]]:
             found[f"{entry.id}-short"] = (entry.id, {"horizon": SHORT})
         if task.contextual:
             found[f"{entry.id}-logistic"] = (entry.id, LOGISTIC)
-        if isinstance(task, SyntheticTask):
+        if isinstance(task, MarkovTask):
+            found[f"{entry.id}-contextual"] = (entry.id, CONTEXTUAL)
+        if isinstance(task, SyntheticTask | MarkovTask):
             found[f"{entry.id}-continuous"] = (entry.id, {"continuous": True})
     return found
 

@@ -11,15 +11,15 @@ import json
 import math
 import zipfile
 from collections.abc import Iterable
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from wgp_agents.benchmark.files import Damaged
+from wgp_agents.benchmark.files import Damaged, Row
 from wgp_agents.benchmark.layout import Arrays, Layout
-from wgp_agents.benchmark.manifest import LONGEST, told
+from wgp_agents.benchmark.output import LONGEST, diff_values
 from wgp_agents.core.zips import plainly_packed
 from wgp_gym.validation import cut
 
@@ -30,36 +30,34 @@ MOST_HEADER = 256  # characters of an array's header: numpy writes 118 for these
 ROOM = 1 << 16  # bytes for headers, and for the identity of another unit
 
 
-def pack(arrays: Arrays, identity: dict[str, Any]) -> bytes:
+def pack(arrays: Arrays, identity: Row) -> bytes:
     """Return the bytes of a unit's file."""
     buffer = io.BytesIO()
-    given: dict[str, Any] = {**arrays, IDENTITY: np.frombuffer(written(identity), np.uint8)}
-    np.savez(buffer, allow_pickle=False, **given)
+    np.savez(
+        buffer,
+        allow_pickle=False,
+        **arrays,
+        **{IDENTITY: np.frombuffer(written(identity), np.uint8)},
+    )
     return buffer.getvalue()
 
 
-def written(identity: dict[str, Any]) -> bytes:
+def written(identity: Row) -> bytes:
     """Return what is written of an identity."""
     return json.dumps(identity, sort_keys=True).encode()
 
 
-def room_for(layout: Layout, identity: dict[str, Any]) -> int:
+def room_for(layout: Layout, identity: Row) -> int:
     """Return how many bytes a unit's file has at most."""
     sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in layout.values()]
     return sum(sizes) + len(written(identity)) + ROOM
 
 
-def unpack(data: bytes, layout: Layout, identity: dict[str, Any], names: Iterable[str]) -> Arrays:
-    """Return arrays of a unit's file; they cannot be written to.
-
-    Args:
-        data: The file's bytes.
-        layout: What the unit must hold.
-        identity: What the unit is.
-        names: The arrays that are asked for.
+def unpack(data: bytes, layout: Layout, identity: Row, names: Iterable[str]) -> Arrays:
+    """Return the named arrays of a unit's file, from its bytes; they cannot be written to.
 
     Raises:
-        Damaged: If it is not the file of that unit, as `pack` writes it.
+        Damaged: If it is not the file of this unit, as `pack` writes it.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as stored:
@@ -77,7 +75,7 @@ def unpack(data: bytes, layout: Layout, identity: dict[str, Any], names: Iterabl
         raise Damaged(f"is damaged, or no archive of arrays ({fault}).") from error
 
 
-def check_identity(stored: zipfile.ZipFile, identity: dict[str, Any]) -> None:
+def check_identity(stored: zipfile.ZipFile, identity: Row) -> None:
     """Check that a file is that of a unit."""
     with stored.open(f"{IDENTITY}.npy") as file:
         (length,), _, dtype = header(file)
@@ -86,7 +84,7 @@ def check_identity(stored: zipfile.ZipFile, identity: dict[str, Any]) -> None:
         found, meant = json.loads(file.read(length)), json.loads(written(identity))
     if not isinstance(found, dict):
         raise Damaged("does not say what unit it is of.")
-    for what in told(found, meant, "its"):
+    for what in diff_values(found, meant, "its"):
         raise Damaged(f"holds the results of another unit: {what}.")
 
 
@@ -104,7 +102,7 @@ def member(
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape, whether it is in Fortran order, and the type of an array in a file."""
     if npy.read_magic(file) != (1, 0):
         raise Damaged("holds an array of another format.")

@@ -13,10 +13,15 @@ from typing import Any, TypeVar
 
 from wgp_agents.benchmark.accepted import environment_parameters
 from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec
-from wgp_agents.benchmark.labels import filled
-from wgp_agents.benchmark.limits import LARGEST_FILE, LONGEST_LABEL, MOST_VARIANTS
-from wgp_agents.benchmark.values import all_different, check_values
-from wgp_agents.registry import AGENTS, agent_parameters
+from wgp_agents.benchmark.values import (
+    LARGEST_FILE,
+    LONGEST_LABEL,
+    MOST_VARIANTS,
+    all_different,
+    check_values,
+    filled,
+)
+from wgp_agents.registry import agent_parameters
 from wgp_gym.validation import check_choice, check_int, check_names, cut, reject
 
 __all__ = ["declare", "from_flags", "read_declaration", "shipped"]
@@ -26,6 +31,8 @@ TOP = (*PLAIN, "horizon", "environment", "agent")
 DEFAULT = "default"  # a value in a list that leaves a parameter alone
 # What needs quotes in TOML: not the e of 1e-3, no truth value, nothing that has them.
 WORD = re.compile(r"(?<![\w.+'\"-])(?!(?:true|false|inf|nan)\b)[A-Za-z_][\w.^/-]*")
+# A flag's name, with the module in front of it, and its parameters.
+NAME = re.compile(r"((?:[^\W\d][\w.]*:(?=[^:=]+(?::|$)))?[^:]*):?(.*)", re.DOTALL)
 HERE = Path(__file__).parent
 SHIPPED = (HERE / "shipped", HERE.parents[2] / "benchmarks")  # in a wheel, in a checkout
 
@@ -80,9 +87,9 @@ def from_flags(environments: Sequence[str], agents: Sequence[str]) -> Table:
     """Return the declaration that flags make up.
 
     Args:
-        environments: Each "ID" or "ID:key=value,...".
-        agents: Each "name" or "name:parameter=value,...". Values are those of TOML, so that
-            `[0.9, 0.99]` is a grid; words need no quotes.
+        environments: Each "ID" or "ID:key=value,...", where the id may be "module:id".
+        agents: Each "name" or "name:parameter=value,...", or "module:Class" in the place of a
+            name. Values are those of TOML, so that `[0.9, 0.99]` is a grid; words need no quotes.
 
     Raises:
         ValueError: If a flag does not read so.
@@ -100,7 +107,9 @@ def from_flags(environments: Sequence[str], agents: Sequence[str]) -> Table:
 
 def split_flag(flag: str, text: str) -> tuple[str, Table]:
     """Return the name in a flag, and the parameters that follow it."""
-    name, _, rest = text.partition(":")
+    found = NAME.match(text)
+    assert found is not None  # any text fits
+    name, rest = found.groups()
     parameters: Table = {}
     for part in split_commas(rest) if rest else ():
         key, equals, value = map(str.strip, part.partition("="))
@@ -141,7 +150,7 @@ def declare(values: Table) -> Experiment:
 
     Raises:
         ValueError: If a key, a name or a type is wrong, or something is beyond the limits of
-            `wgp_agents.benchmark.limits`. Ranges are checked when environments and
+            `wgp_agents.benchmark.values`. Ranges are checked when environments and
             agents are made: see `wgp_agents.benchmark.plan.check`.
     """
     check_values(values)
@@ -190,7 +199,7 @@ def tasks_of(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
     whole = TaskSpec(**given)  # which is checked as it is, before its grid is laid out
     check_names(whole.kwargs, whole.id, environment_parameters(whole.id))
     base = entry.get("name", task_name(whole.id))
-    shared = {} if horizon is None else {"horizon": horizon}
+    shared: Table = {} if horizon is None else {"horizon": horizon}
     for made, _, varied in combinations(whole.kwargs):
         name = " ".join([base, *(f"{key}={value}" for key, value in varied.items())])
         yield TaskSpec(name, whole.id, shared | made, base, varied)
@@ -198,7 +207,7 @@ def tasks_of(entry: Table, horizon: int | None) -> Iterator[TaskSpec]:
 
 def task_name(environment: str) -> str:
     """Return what the task of an id is called: "linear abrupt" of "WGPBandit-LinearAbrupt-v0"."""
-    short = environment.removeprefix("WGPBandit-").rpartition("-v")[0]
+    short = re.sub(r"-v\d+$", "", environment.rpartition(":")[2]).removeprefix("WGPBandit-")
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", short).lower()
 
 
@@ -210,7 +219,7 @@ def agents_of(entry: Table) -> Iterator[AgentSpec]:
     check_names(whole.parameters, f"The agent {whole.name!r}", agent_parameters(whole.name))
     for made, chosen, varied in combinations(whole.parameters):
         words = ", ".join(f"{key}={value}" for key, value in varied.items())
-        named = " ".join(filter(None, [AGENTS[whole.name].title, words]))
+        named = " ".join(filter(None, [whole.entry.title, words]))
         label = worded(whole.label, chosen) if "label" in entry else named
         yield AgentSpec(label, whole.name, made, varied)
 

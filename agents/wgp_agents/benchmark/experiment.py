@@ -13,14 +13,22 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
-from wgp_agents.benchmark.labels import check_line, check_paragraph
-from wgp_agents.benchmark.limits import DEEPEST, MOST_RUNS, MOST_UNITS
-from wgp_agents.benchmark.values import check_values
-from wgp_agents.registry import AGENTS
-from wgp_gym.registration import ENVIRONMENTS
-from wgp_gym.validation import check_choice, check_int, reject
+from wgp_agents.benchmark.accepted import check_id
+from wgp_agents.benchmark.files import JSON
+from wgp_agents.benchmark.values import (
+    DEEPEST,
+    MOST_RUNS,
+    MOST_UNITS,
+    check_line,
+    check_paragraph,
+    check_values,
+)
+from wgp_agents.registry import AgentEntry, agent_entry
+from wgp_gym.validation import check_int, reject
 
 __all__ = ["AgentSpec", "Experiment", "TaskSpec", "Unit", "run_seeds"]
 
@@ -34,7 +42,7 @@ class TaskSpec:
 
     Attributes:
         name: What it is called in files and pictures; no two tasks share it.
-        id: The environment's id.
+        id: The environment's id, or "module:id".
         kwargs: What it is made with.
         seed_name: What its seeds follow from, beside the root: the variants of one entry share
             it, so that they are played on the same draws.
@@ -42,18 +50,21 @@ class TaskSpec:
             value is the environment's own.
         first_seed: What is added to the seeds of its episodes, so that they are none that a
             trained policy has seen.
+        spec: What Gymnasium's registry says of it here, wherever the unit is played.
     """
 
     name: str
     id: str
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    kwargs: dict[str, JSON] = field(default_factory=dict)
     seed_name: str = ""
-    varied: dict[str, Any] = field(default_factory=dict)
+    varied: dict[str, JSON] = field(default_factory=dict)
     first_seed: int = 0
+    spec: EnvSpec | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         owner = "an [[environment]]"
-        check_choice("id", self.id, owner, (one.id for one in ENVIRONMENTS))
+        check_id(self.id, owner)
+        object.__setattr__(self, "spec", gymnasium.registry.get(self.id))
         check_line("name", self.name, owner)
         check_paragraph("seed_name", self.seed_name, owner)
         check_int("first_seed", self.first_seed, owner, 0, LARGEST_FIRST)
@@ -61,7 +72,7 @@ class TaskSpec:
         check_table("varied", self.varied, owner)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, JSON]:
         """All that tells it from another of its id; "default" for a listed default."""
         return self.kwargs | self.varied
 
@@ -72,33 +83,35 @@ class AgentSpec:
 
     Attributes:
         label: What it is called in tables and pictures; no two agents share it.
-        name: The agent's name in the registry.
+        name: The agent's name in the registry, or "module:Class".
         parameters: What it is made with.
         varied: Those of its parameters for which the entry lists several values; "default"
             where a value is the agent's own.
+        entry: What the registry says of it, wherever the unit is played.
     """
 
     label: str
     name: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    varied: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, JSON] = field(default_factory=dict)
+    varied: dict[str, JSON] = field(default_factory=dict)
+    entry: AgentEntry = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         owner = "an [[agent]]"
-        check_choice("name", self.name, owner, AGENTS)
+        object.__setattr__(self, "entry", agent_entry(self.name, owner))
         check_line("label", self.label, owner)
         check_table("parameters", self.parameters, owner)
         check_table("varied", self.varied, owner)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, JSON]:
         """All that tells it from another of its name; "default" for a listed default."""
         return self.parameters | self.varied
 
     @property
     def reference(self) -> bool:
         """Whether it reads the truth: a reference line, no competitor."""
-        return AGENTS[self.name].reference
+        return self.entry.reference
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,7 @@ class Unit:
     root_seed: int
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, JSON]:
         """What the unit's numbers follow from, in plain JSON values."""
         first = {"first_seed": self.task.first_seed} if self.task.first_seed else {}
         return first | {
@@ -157,7 +170,7 @@ class Experiment:
     batch: int = BATCH
     cuts: tuple[int, ...] = ()
     description: str = ""
-    source: dict[str, Any] = field(default_factory=dict)
+    source: dict[str, JSON] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         owner = "the experiment"
@@ -186,16 +199,19 @@ class Experiment:
         for start, stop in itertools.pairwise([0, *ends]):
             yield Unit(task, agent, range(start, stop), self.root_seed)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, JSON]:
         """Return it in plain JSON values."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
         for task in plain["tasks"]:
+            del task["spec"]
             if not task["first_seed"]:  # which the first folders of this format do not have
                 del task["first_seed"]
+        for agent in plain["agents"]:
+            del agent["entry"]
         return plain
 
     @staticmethod
-    def from_dict(values: Any) -> Experiment:
+    def from_dict(values: dict[str, Any]) -> Experiment:
         """Return the experiment that `as_dict` has written down.
 
         Raises:
@@ -227,7 +243,7 @@ class Experiment:
         Labels and what tasks are called may differ: they move no number.
         """
 
-        def _cells(one: Experiment) -> list[dict[str, Any]]:
+        def _cells(one: Experiment) -> list[dict[str, JSON]]:
             runs = range(1)
             pairs = [(task, agent) for task in one.tasks for agent in one.agents]
             return [Unit(task, agent, runs, one.root_seed).identity for task, agent in pairs]

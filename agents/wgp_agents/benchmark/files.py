@@ -11,19 +11,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-__all__ = [
-    "Damaged",
-    "check_ordinary",
-    "other_versions",
-    "read_whole",
-    "versions",
-    "write_csv",
-    "write_json",
-    "write_manifest",
-    "write_whole",
-]
+from typing import TypeAlias
 
 PACKAGES = (
     "wgp-gym",
@@ -35,6 +23,13 @@ PACKAGES = (
     "threadpoolctl",
     "matplotlib",
 )
+
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+"""A value of JSON; one of TOML as well, which has no null."""
+
+Row: TypeAlias = Mapping[str, object]
+"""A row of a table by its columns' names, of values that are written as they are."""
 
 
 class Damaged(ValueError):
@@ -52,17 +47,17 @@ def other_versions(was: Mapping[str, str], others: Sequence[str] = ()) -> list[s
     return [name for name, now in versions(others).items() if was.get(name) != now]
 
 
-def write_manifest(path: Path, content: dict[str, Any], others: Sequence[str] = ()) -> None:
+def write_manifest(path: Path, content: Mapping[str, object], others: Sequence[str] = ()) -> None:
     """Write what is to be said of results, and the versions."""
-    write_json(path, content | {"versions": versions(others)})
+    write_json(path, {**content, "versions": versions(others)})
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write what JSON can hold, for people and programs."""
     write_whole(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
-def write_csv(path: Path, rows: list[dict[str, Any]], columns: Sequence[str] | None = None) -> None:
+def write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str] | None = None) -> None:
     """Write rows of equal keys; without a row, the columns must be named."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns or list(rows[0]), lineterminator="\n")
@@ -80,11 +75,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def read_whole(path: Path, most: int) -> bytes:
-    """Return what a file holds.
-
-    Args:
-        path: The file.
-        most: The bytes that it may have.
+    """Return what a file of at most `most` bytes holds.
 
     Raises:
         FileNotFoundError: If there is none.
@@ -98,12 +89,7 @@ def read_whole(path: Path, most: int) -> bytes:
 
 
 def check_ordinary(path: Path, *, folder: bool = False) -> None:
-    """Check that what stands at a path is a file, or a folder, and no link to one elsewhere.
-
-    Raises:
-        FileNotFoundError: If there is nothing.
-        Damaged: If it is anything else.
-    """
+    """Check that what stands at a path is a file, or a folder, and no link to one elsewhere."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         raise Damaged("is a link: nothing that is elsewhere is read or written.")

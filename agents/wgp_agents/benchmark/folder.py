@@ -12,26 +12,31 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import tomli_w
 
 from wgp_agents.benchmark.archive import pack, room_for, unpack
 from wgp_agents.benchmark.experiment import Experiment, TaskSpec, Unit
-from wgp_agents.benchmark.files import Damaged, read_whole, write_json, write_whole
+from wgp_agents.benchmark.files import JSON, Damaged, read_whole, write_json, write_whole
 from wgp_agents.benchmark.inputs import names_of
 from wgp_agents.benchmark.layout import EVERYTHING, Arrays, Size
 from wgp_agents.benchmark.manifest import (
-    FORMAT,
     Manifest,
     describe,
     differences,
     read_manifest,
-    unmoved,
+    same_inputs,
 )
-from wgp_agents.benchmark.output import LOCK, check_no_link, held, locked, refuse_to_mix
+from wgp_agents.benchmark.output import (
+    LOCK,
+    check_no_link,
+    locked,
+    locked_folder,
+    raise_other_results,
+)
 
-__all__ = ["FORMAT", "LOG", "REPORT_LOCK", "TIMINGS", "Damaged", "ResultsFolder"]
+__all__ = ["LOG", "REPORT_LOCK", "TIMINGS", "ResultsFolder"]
 
 UNITS = "units/*/*/*.npz"
 MANIFEST, REPORT_LOCK = "manifest.json", ".report.lock"
@@ -41,13 +46,7 @@ FOLDERS = ("units", "figures")
 
 
 class ResultsFolder:
-    """The results of one experiment.
-
-    Attributes:
-        path: The folder.
-        experiment: What is played.
-        manifest: What the folder says of itself.
-    """
+    """The results of one experiment in `path`, with the manifest that says how they came about."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -56,61 +55,48 @@ class ResultsFolder:
 
     @classmethod
     @contextmanager
-    def held(cls, path: Path, experiment: Experiment, *, extend: bool = False) -> Iterator[Self]:
-        """Hold a folder for this process, to write an experiment's results.
+    def open_to_write(
+        cls, path: Path, experiment: Experiment, *, extend: bool = False
+    ) -> Iterator[Self]:
+        """Lock a folder for this process, to write an experiment's results.
 
-        The system lets go of it when the process ends, however it ends.
-
-        Args:
-            path: The folder: empty (it is made if need be), or with results of this experiment.
-            experiment: What is to be played.
-            extend: Whether the experiment there may be a part of this one.
+        It is made if need be; with `extend`, the experiment there may be a part of this one.
 
         Raises:
-            ValueError: If it holds anything else, or another process holds it.
+            ValueError: If it holds anything else, or another process has locked it.
             OSError: If it cannot be made.
         """
         check_links(path)
         begun = REPORT_LOCK, f"{MANIFEST}.part"
-        with held(path, MANIFEST, begun, "wgp-gym run"):
-            yield cls._claimed(path, experiment, extend)
+        with locked_folder(path, MANIFEST, begun, "wgp-gym run"):
+            yield cls._begun(path, experiment, extend)
 
     @staticmethod
     @contextmanager
     def locked(path: Path, name: str = LOCK) -> Iterator[None]:
         """Keep other processes from writing to a folder.
 
-        Args:
-            path: The folder.
-            name: The lock's file: a report has one of its own, so that it can be made of what
-                there is while a run goes on.
-
-        Raises:
-            ValueError: If another process does, or there are links in the folder.
+        A report has a lock of its own, so that it can be made of what there is while a run goes on.
         """
         check_links(path)
         with locked(path / name):
             yield
 
     @classmethod
-    def _claimed(cls, path: Path, experiment: Experiment, extend: bool) -> Self:
+    def _begun(cls, path: Path, experiment: Experiment, extend: bool) -> Self:
         found = describe(experiment)
         if (path / MANIFEST).exists():
             there = cls.open(path)
             if any(path.glob(UNITS)):  # what has no unit yet is as good as empty
-                found = there._admitted(found, extend)
+                found = there._continued(found, extend)
         write_json(path / MANIFEST, found.as_dict())
         write_whole(path / DECLARATION, tomli_w.dumps(experiment.source).encode())
         return cls(path, found)
 
-    def _admitted(self, found: Manifest, extend: bool) -> Manifest:
-        """Return the manifest of an experiment that goes on here.
-
-        Raises:
-            ValueError: If it may not.
-        """
+    def _continued(self, found: Manifest, extend: bool) -> Manifest:
+        """Return the manifest of an experiment that goes on here."""
         changes = differences(self.manifest, found)
-        extends = found.experiment.extends(self.experiment) and unmoved(self.manifest, found)
+        extends = found.experiment.extends(self.experiment) and same_inputs(self.manifest, found)
         cuts = self.experiment.cuts
         if not changes:
             found = replace(found, versions=self.manifest.versions)
@@ -119,7 +105,7 @@ class ResultsFolder:
         else:
             more = "or add --extend to keep its runs and play what is new"
             remedy = more if extends else "(--extend only adds seeds, agents and environments)"
-            refuse_to_mix(self.path, "experiment", changes, remedy)
+            raise_other_results(self.path, "experiment", changes, remedy)
         cuts = tuple(dict.fromkeys(cuts))
         return replace(found, experiment=replace(found.experiment, cuts=cuts))
 
@@ -144,10 +130,10 @@ class ResultsFolder:
         agent = f"{slug(unit.agent.name)}-{digest(unit.identity, 'agent', 'parameters')}"
         return self.path / "units" / task / agent / f"{unit.runs.start:07d}.npz"
 
-    def identity(self, unit: Unit) -> dict[str, Any]:
+    def identity(self, unit: Unit) -> dict[str, object]:
         """Return what a unit's numbers follow from: what it says itself, and the files it reads."""
         names = names_of(unit.task, unit.agent)
-        return unit.identity | {"files": {name: self.manifest.files[name] for name in names}}
+        return {**unit.identity, "files": {name: self.manifest.files[name] for name in names}}
 
     def size(self, task: TaskSpec) -> Size:
         """Return what the shapes of a task's arrays follow from."""
@@ -188,11 +174,7 @@ class ResultsFolder:
         return arrays
 
     def _check_way(self, path: Path) -> None:
-        """Check that no link leads to a unit, and no folder stands in its place.
-
-        Raises:
-            ValueError: If so.
-        """
+        """Check that no link leads to a unit, and no folder stands in its place."""
         agent, task, units, *_ = path.parents
         for folder in (units, task, agent):
             check_no_link(folder, folder=True)
@@ -201,11 +183,7 @@ class ResultsFolder:
 
 
 def check_links(path: Path) -> None:
-    """Check that what a folder of results has by name is no link to elsewhere.
-
-    Raises:
-        ValueError: If it is, or if a file is none.
-    """
+    """Check that what a folder of results has by name is no link to elsewhere."""
     for name in (*FILES, *FOLDERS):
         check_no_link(path / name, folder=name in FOLDERS)
 
@@ -215,7 +193,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^\w.=+-]+", "_", text)[:60]
 
 
-def digest(identity: dict[str, Any], *keys: str) -> str:
+def digest(identity: dict[str, JSON], *keys: str) -> str:
     """Return eight digits that tell the parts of an identity from others."""
     part = json.dumps([identity[key] for key in keys if key in identity], sort_keys=True)
     return hashlib.sha256(part.encode()).hexdigest()[:8]

@@ -1,18 +1,20 @@
-"""The files that parameters name: tables and trained models. What is played follows from them."""
+"""The files that parameters name, tables, trained models, modules: plays follow from them."""
 
 from __future__ import annotations
 
 import hashlib
 import socket
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
-from wgp_agents.registry import AGENTS
 from wgp_gym.datasets import DATASETS, locate
 
 __all__ = ["check_files", "digest", "files_of", "names_of"]
 
+MODULE = "module"
+OURS = ("wgp_gym", "wgp_agents", "__main__")  # they follow from the version, or have no file
 TABLES = ("prices", "table")  # the parameters of environments that name a data set or a file
 
 
@@ -34,12 +36,7 @@ def files_of(*specs: TaskSpec | AgentSpec) -> dict[str, str]:
 
 
 def check_files(unit: Unit, digests: Mapping[str, str]) -> None:
-    """Check that the files that a unit reads are, here and now, those that are meant.
-
-    Raises:
-        ValueError: If one is not.
-        OSError: If one is not there.
-    """
+    """Check that the files that a unit reads are, here and now, those that are meant."""
     for name, found in files_of(unit.task, unit.agent).items():
         if found != digests.get(name):
             raise ValueError(
@@ -51,21 +48,34 @@ def check_files(unit: Unit, digests: Mapping[str, str]) -> None:
 def named(spec: TaskSpec | AgentSpec) -> Iterator[tuple[str, str]]:
     """Yield each file's name, and the parameter that gives it."""
     if isinstance(spec, TaskSpec):
+        yield from module_of(spec.id)
         for key in TABLES:
             name = spec.kwargs.get(key)
             if isinstance(name, str) and name not in DATASETS:
                 yield name, key
         return
-    for key in AGENTS[spec.name].files:
+    yield from module_of(spec.entry.entry_point)
+    for key in spec.entry.files:
         name = spec.parameters.get(key)
         if isinstance(name, str):
             yield name, key
             yield Path(name).with_suffix(".json").as_posix(), key  # its notes
 
 
+def module_of(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the module in "module:name", where it is not of these packages."""
+    module = name.rpartition(":")[0]
+    if module and module.split(".")[0] not in OURS:
+        yield module, MODULE
+
+
 def digest(name: str, key: str) -> str:
     """Return the SHA-256 of a file."""
-    path = locate(name, key) if key in TABLES else Path(name)
+    if key == MODULE:
+        found = find_spec(name)
+        path = Path((found and found.origin) or name)
+    else:
+        path = locate(name, key) if key in TABLES else Path(name)
     if not path.is_file():  # a pipe would never end
         raise FileNotFoundError(f"There is no file {name!r}.")
     with path.open("rb") as file:

@@ -15,17 +15,6 @@ from wgp_agents.benchmark.files import Damaged
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_int
 
-__all__ = [
-    "ACTIONS",
-    "EVERYTHING",
-    "PER_RUN",
-    "PER_STEP",
-    "Arrays",
-    "Layout",
-    "Size",
-    "seeds_of",
-]
-
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
@@ -41,17 +30,11 @@ ROUNDING = 1e-5  # of a sum of numbers in single precision
 
 @dataclass(frozen=True)
 class Size:
-    """What the shapes of a task's results follow from.
+    """What the shapes of a task's results follow from."""
 
-    Attributes:
-        horizon: The number of steps T.
-        arms: The number of arms n; in a box, of points of the domain.
-        dim: The dimension d of a box; 0 where actions are arms.
-    """
-
-    horizon: int
-    arms: int
-    dim: int
+    horizon: int  # the number of steps T
+    arms: int  # the number of arms n; in a box, of points of the domain
+    dim: int  # the dimension d of a box; 0 where actions are arms
 
     def __post_init__(self) -> None:
         for name, low in (("horizon", 1), ("arms", 1), ("dim", 0)):
@@ -81,11 +64,7 @@ class Size:
         }
 
     def check(self, unit: Unit, arrays: Arrays) -> None:
-        """Check arrays of a unit, all of them or some.
-
-        Raises:
-            Damaged: If a type, a shape or a value cannot be.
-        """
+        """Check arrays of a unit, all of them or some."""
         layout = self.layout(len(unit.runs))
         for name, array in arrays.items():
             if (array.dtype, array.shape) != layout[name]:

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from wgp_agents.benchmark.files import Damaged, check_ordinary
-from wgp_agents.benchmark.manifest import told
-
-__all__ = [
-    "LOCK",
-    "changes",
-    "check_no_link",
-    "held",
-    "locked",
-    "refuse_to_mix",
-    "warn_of_versions",
-]
+from wgp_gym.validation import cut
 
 LOCK = ".lock"
-MOST_CHANGES = 3  # that a message names
+MOST_DIFFERENCES = 3  # that a message names
+LONGEST = 80  # characters of a value in a message
 
 
 @contextmanager
-def held(path: Path, mark: str, begun: Collection[str], command: str) -> Iterator[None]:
-    """Hold a folder for this process; it is made if need be.
+def locked_folder(path: Path, mark: str, begun: Collection[str], command: str) -> Iterator[None]:
+    """Lock a folder for this process, to write a command's results; it is made if need be.
 
-    The system lets go of it when the process ends, however it ends.
+    The system releases the lock when the process ends, however it ends.
 
     Args:
         path: The folder.
         mark: A file that is in every folder of the command's results.
         begun: What a kill or a full disk may leave before there is that file.
         command: The command.
-
-    Raises:
-        ValueError: If it holds anything else, or another process holds it.
-        OSError: If it cannot be made.
     """
     others = {one.name for one in path.iterdir()} - {LOCK, *begun} if path.exists() else set()
     if others and not (path / mark).exists():
@@ -55,11 +43,7 @@ def held(path: Path, mark: str, begun: Collection[str], command: str) -> Iterato
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Keep other processes from writing what a file stands for.
-
-    Raises:
-        ValueError: If another process does.
-    """
+    """Lock a file; ValueError if another process has locked it."""
     try:
         with FileLock(file, timeout=0):
             yield
@@ -68,27 +52,40 @@ def locked(file: Path) -> Iterator[None]:
         raise ValueError(f"Another process is writing to {file.parent}. {rule}.") from None
 
 
-def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Return in what two tables of settings differ, each for a message."""
-    names = sorted({*was, *now})
-    return [text for name in names for text in told(was.get(name), now.get(name), name)]
+def raise_other_results(path: Path, what: str, found: Sequence[str], remedy: str = "") -> NoReturn:
+    """Raise the ValueError of a folder that holds the results of another `what`.
 
-
-def refuse_to_mix(path: Path, what: str, found: Sequence[str], remedy: str = "") -> NoReturn:
-    """Raise the error of results that were made otherwise.
-
-    Args:
-        path: Where they are.
-        what: Whose results they are.
-        found: In what they differ.
-        remedy: What else there is to do than to choose another folder.
-
-    Raises:
-        ValueError: Always.
+    It says in what they differ (`found`, from `diff_settings`), and what else there is to do than
+    to choose another folder (`remedy`).
     """
-    text = "; ".join(found[:MOST_CHANGES])
+    text = "; ".join(found[:MOST_DIFFERENCES])
     end = " ".join(filter(None, ["Choose another folder", remedy]))
     raise ValueError(f"{path} holds results of another {what}: {text}. {end}.")
+
+
+def diff_settings(
+    was: Mapping[str, object], now: Mapping[str, object], ignored: Collection[str] = ()
+) -> list[str]:
+    """Return in what two tables of settings differ, each for a message."""
+    names = sorted({*was, *now} - set(ignored))
+    return [text for name in names for text in diff_values(was.get(name), now.get(name), name)]
+
+
+def diff_values(was: object, now: object, name: str) -> Iterator[str]:
+    """Yield in what two JSON values differ, each place for a message, as "agents.1.label"."""
+    if isinstance(was, list) and isinstance(now, list):
+        was, now = dict(enumerate(was)), dict(enumerate(now))
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*was, *now]):
+            yield from diff_values(was.get(key), now.get(key), f"{name}.{key}")
+    elif was != now:
+        place = name if len(name) <= 2 * LONGEST else f"...{name[-2 * LONGEST :]}"
+        yield f"{place} is {shortened(was)} there, and {shortened(now)} here"
+
+
+def shortened(value: object) -> str:
+    """Return a value for a message."""
+    return cut(json.dumps(value), LONGEST)
 
 
 def warn_of_versions(path: Path, found: Sequence[str]) -> None:
@@ -99,10 +96,10 @@ def warn_of_versions(path: Path, found: Sequence[str]) -> None:
 
 
 def check_no_link(path: Path, *, folder: bool) -> None:
-    """Check that what stands at a path within the results, if anything does, is no link.
+    """Check that what is at a path is a folder, or else a file, and no link; it may be nothing.
 
     Raises:
-        ValueError: If it is, or a file where a folder should be, or a folder for a file.
+        ValueError: If it is anything else.
     """
     try:
         check_ordinary(path, folder=folder)

@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib import import_module
 from multiprocessing import resource_tracker
 from typing import Any, NamedTuple, TypeVar
@@ -57,12 +57,7 @@ class Workers(NamedTuple):
     address: str = ""
 
     def checked(self) -> Workers:
-        """Return these workers.
-
-        Raises:
-            ValueError: If a parameter is out of its range, or an address is of no use.
-            ModuleNotFoundError: If the cluster's package is not installed.
-        """
+        """Return these workers."""
         check_int("jobs", self.jobs, "the workers", 1)
         # Those with threads are none: BLAS threads and warnings belong to a process.
         known = [name for name, one in BACKENDS.items() if not getattr(one, "uses_threads", False)]
@@ -108,7 +103,7 @@ def run_as_done(
 @contextmanager
 def started(workers: Workers) -> Iterator[None]:
     """Let joblib use the workers meanwhile; a cluster is joined, or started here."""
-    options: dict[str, Any] = {"n_jobs": -1 if workers.backend in CLUSTERS else workers.jobs}
+    options: dict[str, object] = {"n_jobs": -1 if workers.backend in CLUSTERS else workers.jobs}
     with ExitStack() as stack:
         if workers.backend == "loky":
             # A worker that has grown much is replaced: nothing is lost by that.
@@ -122,12 +117,12 @@ def started(workers: Workers) -> Iterator[None]:
         yield
 
 
-def dask_client(workers: Workers) -> Any:
+def dask_client(workers: Workers) -> AbstractContextManager[object]:
     """Return a client of the Dask cluster at the address, or of one started here."""
     from distributed import Client
 
     here = {"n_workers": workers.jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
-    client: Any = Client
+    client: Callable[..., AbstractContextManager[object]] = Client
     return client(workers.address) if workers.address else client(**here)
 
 

@@ -18,19 +18,12 @@ PROBE_STEPS = 20
 
 
 class Estimate(NamedTuple):
-    """How long one agent takes in one task.
-
-    Attributes:
-        task: The task's name.
-        agent: The agent's label.
-        units: The units of work.
-        seconds: Of computing on one core.
-    """
+    """How long one agent takes in one task."""
 
     task: str
-    agent: str
+    agent: str  # the agent's label
     units: int
-    seconds: float
+    seconds: float  # of computing on one core
 
 
 def check(experiment: Experiment) -> None:

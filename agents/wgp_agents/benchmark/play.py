@@ -13,49 +13,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import gymnasium
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.experiment import Unit
 from wgp_agents.benchmark.inputs import check_files
-from wgp_agents.benchmark.layout import ACTIONS, PER_RUN, PER_STEP, Arrays, Size, seeds_of
+from wgp_agents.benchmark.layout import ACTIONS, Arrays, Size, seeds_of
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.registry import agent_class, make
+from wgp_agents.registry import AGENTS, agent_class, make
 
-__all__ = ["PER_RUN", "PER_STEP", "Arrays", "Outcome", "attempt", "play", "prepare"]
+__all__ = ["Outcome", "attempt", "play", "prepare"]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What has become of a unit.
-
-    Attributes:
-        unit: The unit.
-        arrays: What was played, or None where it failed.
-        error: Why it failed, as a traceback; empty otherwise.
-        warnings: What was warned of.
-        seconds: How long it took.
-        peak_memory: The largest memory of the process that played it, up to then, in MiB.
-        worker: That process, as "host:number".
-    """
+    """What has become of a unit."""
 
     unit: Unit
-    arrays: Arrays | None
-    seconds: float
-    peak_memory: float
-    worker: str
-    error: str = ""
-    warnings: list[str] = field(default_factory=list)
+    arrays: Arrays | None  # what was played, or None where it failed
+    seconds: float  # how long it took
+    peak_memory: float  # the largest memory of the process that played it, up to then, in MiB
+    worker: str  # that process, as "host:number"
+    error: str = ""  # why it failed, as a traceback; empty otherwise
+    warnings: list[str] = field(default_factory=list)  # what was warned of
 
 
 def attempt(unit: Unit, digests: Mapping[str, str] | None = None) -> Outcome:
     """Play a unit; a failure is part of the outcome, so that it does not end the others.
 
-    Args:
-        unit: The unit.
-        digests: The SHA-256 of the files that it may read, before it is played and after: a
-            unit for which one is another has failed. None: they are not looked at.
+    Where `digests` are given, the SHA-256 of the files that it may read, a unit for which one is
+    another before or after it is played has failed.
     """
     started = time.perf_counter()
     arrays, error = None, ""
@@ -92,12 +81,12 @@ def peak_memory() -> float:
 
 
 def play(unit: Unit) -> Arrays:
-    """Play the runs of a unit in one batch.
-
-    Returns:
-        Per run, `(k,)`: the names in `PER_RUN`. Per run and step, `(k, T)` (places in a box
-        `(k, T, d)`): the names in `PER_STEP`, the regret in single precision.
-    """
+    """Play the runs of a unit in one batch; return the arrays of `Size.layout`."""
+    # What was registered in another process alone is registered here.
+    if ":" not in unit.agent.name:
+        AGENTS.setdefault(unit.agent.name, unit.agent.entry)
+    if unit.task.spec is not None:
+        gymnasium.registry.setdefault(unit.task.id, unit.task.spec)
     agent_class(unit.agent.name)  # what it imports may bring a pool of threads, as torch does
     of_env, of_agent = seeds_of(unit)
     with threadpool_limits(limits=1):

@@ -1,4 +1,4 @@
-"""Reading an experiment's folder: arrays with labels, a tidy table, the layout of rliable."""
+"""Reading an experiment's folder: arrays with labels, a tidy table, relative regrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ from wgp_gym.validation import check_choice
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RANDOM", "Results", "load_results"]
+__all__ = [
+    "RANDOM",
+    "Results",
+    "competitors",
+    "load_results",
+    "relative_regrets",
+    "scored",
+    "yardstick",
+]
 
 RANDOM = "random"
 MOST_CHANGES = 0.5  # of all steps: a function that changes more often drifts
@@ -188,11 +196,11 @@ class Results:
         steps = np.flatnonzero(changed) + 1
         return [] if len(steps) > MOST_CHANGES * len(changed) else steps.tolist()
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, object]]:
         """Yield one row for each run of each agent in each task."""
         for task in map(self.task, self.tasks):
             for agent in self.experiment.agents:
-                row: dict[str, Any] = {"task": task.name, "environment": task.id}
+                row: dict[str, object] = {"task": task.name, "environment": task.id}
                 row |= {f"task.{key}": value for key, value in task.varied.items()}
                 row |= {"agent": agent.label, "name": agent.name}
                 row |= {f"agent.{key}": value for key, value in agent.varied.items()}
@@ -245,3 +253,39 @@ class Results:
             return best - np.stack(shares, axis=1)
 
         return {agent: _scores(agent) for agent in self.agents}
+
+
+def competitors(results: Results) -> list[str]:
+    """Return the labels of the agents that do not read the truth."""
+    return [agent.label for agent in results.experiment.agents if not agent.reference]
+
+
+def yardstick(results: Results, task: str) -> Array:
+    """Return the regrets that count as 1: random play's, or without it every competitor's.
+
+    Returns:
+        `(runs,)`, or `(agents * runs,)`.
+    """
+    chance = results.random()
+    labels = competitors(results) if chance is None else [chance]
+    return np.concatenate([results.final_regret(task, label) for label in labels])
+
+
+def scored(results: Results) -> list[str]:
+    """Return the tasks in which there is a regret to divide by."""
+    if not competitors(results):
+        return []
+    return [task for task in results.tasks if yardstick(results, task).mean() > 0]
+
+
+def relative_regrets(results: Results) -> dict[str, list[Array]]:
+    """Return each agent's final regrets, 0 for the oracle and 1 for the mean of the yardstick.
+
+    Returns:
+        `(runs,)` for each of the tasks that are scored.
+    """
+    units = {task: yardstick(results, task) for task in scored(results)}
+    return {
+        label: [share_of(results.final_regret(task, label), unit) for task, unit in units.items()]
+        for label in results.agents
+    }

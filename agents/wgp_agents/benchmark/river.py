@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from functools import partial
-from typing import Any
+from typing import Any, SupportsFloat
 
 import gymnasium
 
@@ -15,6 +15,7 @@ from wgp_agents.core.wrapped import read_wrappers
 from wgp_agents.registry import make
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Action, Observation
 from wgp_gym.validation import reject
 
 __all__ = ["KeepRegret", "RiverPolicy"]
@@ -43,14 +44,14 @@ class RiverPolicy:
     def __init__(
         self,
         agent: str | Callable[..., Agent],
-        env: Any,
+        env: gymnasium.Env[Observation, Action] | BanditProblem,
         seed: int | None = None,
-        **parameters: Any,
+        **parameters: object,
     ) -> None:
         task = getattr(env.unwrapped, "task", None) if isinstance(env, gymnasium.Env) else None
         problem = task.problem() if isinstance(task, Task) else env
-        arms = isinstance(problem, BanditProblem) and not problem.continuous
-        if not arms or problem.batch_size is not None:
+        single = getattr(problem, "batch_size", None) is None
+        if not isinstance(problem, BanditProblem) or problem.continuous or not single:
             reject("env", "RiverPolicy", "a single environment of wgp_gym with arms", env)
         if problem.contextual:  # river shows no policy what the arms are like now
             reject("env", "RiverPolicy", "one whose arms stay the same", env)
@@ -63,14 +64,14 @@ class RiverPolicy:
             Units(type(self.agent).__name__).changed(rewritten, problem, stacklevel=4)
         self.agent.reset(seed)
         self._size = len(problem.domain)
-        self._arms: dict[Any, int] = {}  # by the names that `pull` gives them first
+        self._arms: dict[Hashable, int] = {}  # by the names that `pull` gives them first
         self._n = 0  # what river's `evaluate_offline` returns
 
     def clone(self) -> RiverPolicy:
         """Return such a learner that has learned nothing: river plays one in each episode."""
         return self._again()
 
-    def pull(self, arm_ids: Collection[Any]) -> Any:
+    def pull(self, arm_ids: Collection[Hashable]) -> Hashable:
         """Return the arm to play, one of `arm_ids`.
 
         Args:
@@ -85,16 +86,17 @@ class RiverPolicy:
             self._arms = self._named(names)
         elif len(names) != self._size or set(names) != set(self._arms):
             reject("arm_ids", "RiverPolicy.pull", "the same arms as before", names)
-        return list(self._arms)[self.agent.act()]
+        arm: int = self.agent.act()
+        return list(self._arms)[arm]
 
-    def _named(self, names: list[Any]) -> dict[Any, int]:
+    def _named(self, names: list[Hashable]) -> dict[Hashable, int]:
         """Return the number of each arm by its name."""
         numbers = {name: i for i, name in enumerate(names)}
         if len(names) != self._size or len(numbers) != self._size:
             reject("arm_ids", "RiverPolicy.pull", f"different names of {self._size} arms", names)
         return numbers
 
-    def update(self, arm_id: Any, reward: float) -> None:
+    def update(self, arm_id: Hashable, reward: float) -> None:
         """Learn what the arm of that name has paid, now or earlier.
 
         Raises:
@@ -106,7 +108,7 @@ class RiverPolicy:
         self._n += 1
 
 
-class KeepRegret(gymnasium.Wrapper[Any, Any, Any, Any]):
+class KeepRegret(gymnasium.Wrapper[Observation, Action, Observation, Action]):
     """Keeps the regrets of all finished episodes in `regrets`, also of those played in deep copies.
 
     river plays in copies and drops the infos. Its episodes stand there in turn, and within each
@@ -116,17 +118,17 @@ class KeepRegret(gymnasium.Wrapper[Any, Any, Any, Any]):
         env: An environment of `wgp_gym`.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+    def __init__(self, env: gymnasium.Env[Observation, Action]) -> None:
         super().__init__(env)
         self.regrets: list[float] = []
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> KeepRegret:
+    def __deepcopy__(self, memo: dict[int, object]) -> KeepRegret:
         """Return a copy with a copied environment and the same list."""
         copied = KeepRegret(copy.deepcopy(self.env, memo))
         copied.regrets = self.regrets
         return copied
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Play an action."""
         played = self.env.step(action)
         if played[3]:

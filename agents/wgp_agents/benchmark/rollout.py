@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.base import Agent
-from wgp_gym.seeding import seed_list
+from wgp_agents.benchmark.accepted import environment_spec
 from wgp_gym.types import Array
+from wgp_gym.validation import seed_list
 
 __all__ = ["RECORDED", "Rollout", "make_vector", "rollout"]
 
@@ -56,8 +57,15 @@ class Rollout:
 
 
 def make_vector(environment: str, batch: int, **kwargs: Any) -> Any:
-    """Return the native vector environment of an id, B sub-environments made with `kwargs`."""
-    mode = "vector_entry_point"
+    """Return a vector environment of B sub-environments, made with `kwargs`.
+
+    Args:
+        environment: An id, or "module:id". Of one that has no vector environment of its own, B
+            single ones are stepped one by one.
+        batch: B.
+        **kwargs: What the sub-environments are made with.
+    """
+    mode = "vector_entry_point" if environment_spec(environment).vector_entry_point else "sync"
     return gymnasium.make_vec(environment, num_envs=batch, vectorization_mode=mode, **kwargs)
 
 
@@ -115,11 +123,7 @@ def rollout(
 
 
 def all_over(terminated: Any, truncated: Any) -> bool:
-    """Tell whether the episodes have ended.
-
-    Raises:
-        ValueError: If some have, and others have not.
-    """
+    """Tell whether the episodes have ended."""
     over = np.asarray(terminated) | np.asarray(truncated)
     if over.any() and not over.all():
         count = f"{over.sum()} of {over.size}"

@@ -13,9 +13,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from wgp_agents.benchmark.experiment import Experiment, Unit
-from wgp_agents.benchmark.files import other_versions
+from wgp_agents.benchmark.files import Damaged, other_versions
 from wgp_agents.benchmark.folder import LOG as LOG_FILE
-from wgp_agents.benchmark.folder import TIMINGS, Damaged, ResultsFolder
+from wgp_agents.benchmark.folder import TIMINGS, ResultsFolder
 from wgp_agents.benchmark.parallel import Workers, run_as_done
 from wgp_agents.benchmark.play import Outcome, attempt
 
@@ -50,7 +50,10 @@ def run(
         LostWorker: If a worker process was killed; likewise.
     """
     workers.checked()
-    with ResultsFolder.held(path, experiment, extend=extend) as folder, logged(path / LOG_FILE):
+    with (
+        ResultsFolder.open_to_write(path, experiment, extend=extend) as folder,
+        logged(path / LOG_FILE),
+    ):
         mend(path / TIMINGS)
         units = folder.experiment.units()
         work = [unit for unit in units if not is_done(folder, unit)]
@@ -60,26 +63,30 @@ def run(
             LOG.warning("other versions than those of the runs before: %s", ", ".join(changed))
         runs = sum(len(unit.runs) for unit in units)
         left = sum(len(unit.runs) for unit in work)
-        failed, done = [], 0
-        play = partial(attempt, digests=folder.manifest.files)
-        # A batch of every agent comes before a second of any: what an end leaves can be compared.
-        work.sort(key=lambda unit: unit.runs.start)
-        try:
-            with (
-                tqdm(total=runs, initial=runs - left, unit="run", desc="playing") as bar,
-                closing(run_as_done(play, work, workers)) as outcomes,
-            ):
-                for outcome in outcomes:
-                    if not record(folder, outcome):
-                        failed.append(outcome.unit)
-                    done += 1
-                    bar.update(len(outcome.unit.runs))
-        except BaseException as error:
-            LOG.info("ended early, by %r", error)
-            text = f"Stopped after {done} of {len(work)} units: the same command plays the rest."
-            tqdm.write(text, file=sys.stderr)
-            raise
+        bar = tqdm(total=runs, initial=runs - left, unit="run", desc="playing")
+        failed = play_units(folder, work, workers, bar)
         LOG.info("done, %d of %d units failed", len(failed), len(work))
+    return failed
+
+
+def play_units(folder: ResultsFolder, work: list[Unit], workers: Workers, bar: tqdm) -> list[Unit]:
+    """Play units, and write each as soon as it is done; return those that failed."""
+    failed, done = [], 0
+    play = partial(attempt, digests=folder.manifest.files)
+    # A batch of every agent comes before a second of any: what an end leaves can be compared.
+    work.sort(key=lambda unit: unit.runs.start)
+    try:
+        with bar, closing(run_as_done(play, work, workers)) as outcomes:
+            for outcome in outcomes:
+                if not record(folder, outcome):
+                    failed.append(outcome.unit)
+                done += 1
+                bar.update(len(outcome.unit.runs))
+    except BaseException as error:
+        LOG.info("ended early, by %r", error)
+        text = f"Stopped after {done} of {len(work)} units: the same command plays the rest."
+        tqdm.write(text, file=sys.stderr)
+        raise
     return failed
 
 

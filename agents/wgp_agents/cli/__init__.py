@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from wgp_agents.benchmark.limits import LARGEST_NUMBER, MOST_RUNS
-from wgp_agents.cli import commands, experiments
+from wgp_agents.benchmark.values import LARGEST_NUMBER, MOST_RUNS
+from wgp_agents.cli import commands, experiments, warm_up
 from wgp_agents.cli.arguments import (
     INTERRUPTED,
     UNEXPECTED,
@@ -29,6 +28,9 @@ __all__ = ["main"]
 
 MOST_JOBS = 1_024  # processes: more would bring the machine down
 MOST_STEPS = 10**12
+
+Command = Callable[[argparse.Namespace], int]
+"""What does a command, by its flags; it returns the exit code."""
 
 runs = partial(whole_number, 1, MOST_RUNS)
 steps = partial(whole_number, 1, MOST_STEPS)
@@ -87,7 +89,7 @@ def parser() -> Parser:
     root.add_argument("--version", action="version", version=f"wgp-gym {version('wgp-gym')}")
     commands_of = root.add_subparsers(required=True, metavar="COMMAND")
 
-    def _command(name: str, run: Any, text: str, out: str = "") -> Parser:
+    def _command(name: str, run: Command, text: str, out: str = "") -> Parser:
         shape = argparse.ArgumentDefaultsHelpFormatter
         made: Parser = commands_of.add_parser(
             name, help=text, description=text, formatter_class=shape
@@ -99,6 +101,7 @@ def parser() -> Parser:
         return made
 
     _command("list", commands.list_names, "list the environments and the agents")
+    _command("warm-up", warm_up.run, "compile all agents beforehand, as for a container's image")
     text = "run an experiment: any agents in any environments; a second call goes on with the first"
     run_flags(_command("run", experiments.run, text))
     text = "write tables, figures and a page from a folder of results"

@@ -5,20 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from wgp_agents.benchmark.files import JSON
 from wgp_gym.validation import cut
-
-__all__ = [
-    "INTERRUPTED",
-    "UNEXPECTED",
-    "WRONG_REQUEST",
-    "Parser",
-    "default_jobs",
-    "folder",
-    "json_object",
-    "whole_number",
-]
 
 UNEXPECTED = 1
 WRONG_REQUEST = 2
@@ -35,11 +25,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole_number(low: int, high: int, text: str) -> int:
-    """Return a whole number from `low` to `high`.
-
-    Raises:
-        argparse.ArgumentTypeError: If the text is none.
-    """
+    """Return a whole number from `low` to `high`."""
     number = int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else -1
     if not low <= number <= high:
         rule = f"must be a whole number of at least {low} and at most {high}"
@@ -48,22 +34,14 @@ def whole_number(low: int, high: int, text: str) -> int:
 
 
 def folder(text: str) -> Path:
-    """Return a path that the system can take.
-
-    Raises:
-        argparse.ArgumentTypeError: If it holds what no path can.
-    """
+    """Return a path that the system can take."""
     if "\0" in text:
         raise argparse.ArgumentTypeError(f"must be a path, not {cut(text)!r}")
     return Path(text)
 
 
-def json_object(text: str) -> dict[str, Any]:
-    """Return what a JSON object holds.
-
-    Raises:
-        argparse.ArgumentTypeError: If the text is none.
-    """
+def json_object(text: str) -> dict[str, JSON]:
+    """Return what a JSON object holds."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -19,10 +19,11 @@ def list_names(options: argparse.Namespace) -> int:
 
     del options
     width = 2 + max(len(name) for name in [*AGENTS, *(entry.id for entry in ENVIRONMENTS)])
-    say("Environments (gymnasium.make):")
+    say("Environments (gymnasium.make), beside your own, as module:id:")
     for environment in ENVIRONMENTS:
         say(f"  {environment.id:{width}}{environment.summary}")
-    say("\nAgents (wgp_agents.make); * marks a reference, which reads the truth:")
+    say("\nAgents (wgp_agents.make), beside your own, as module:Class.")
+    say("* marks a reference, which reads the truth:")
     for family in FAMILIES:
         say(f"\n{family}:")
         for agent in AGENTS.values():
@@ -41,13 +42,13 @@ def verify(options: argparse.Namespace) -> int:
     out = options.out or Path("results") / ("verify-quick" if options.quick else "verify")
     page = out / "verify.png"
     try:
-        with ChecksFolder.held(out, Settings(options.quick, options.seed)) as folder:
+        with ChecksFolder.open_to_write(out, Settings(options.quick, options.seed)) as folder:
             page.unlink(missing_ok=True)  # or an interrupt would leave an older one by new rows
             for found in checks.run(folder, options.jobs):
                 rows = found.rows
     except (ValueError, OSError, LostWorker) as error:
         return refused("verify", error)
-    say(checks.table(rows))
+    say(checks.rows_as_text(rows))
     say(f"\n{len(rows)} rows: {checks.summary(rows)}.")
     say(f"Written to {out}: statements.csv, curves.csv, checks")
     read_back = out / "curves.csv"
@@ -86,7 +87,7 @@ def compare(options: argparse.Namespace) -> int:
         from wgp_agents.training import comparison
 
         work = options.models, options.episodes, options.root_seed, options.jobs
-        with comparison.claimed(out, options.models):
+        with comparison.folder_of_models(out, options.models):
             if failed := comparison.play(*work, out, options.extend):
                 return ended(failed, out / failed[0].task.name)
             page.unlink(missing_ok=True)  # or an interrupt would leave it beside newer tables
@@ -95,7 +96,7 @@ def compare(options: argparse.Namespace) -> int:
             comparison.write_files(results, rows, options.models, out)
     except (ValueError, OSError, ImportError, LostWorker) as error:
         return refused("compare", error)
-    say(comparison.table(rows))
+    say(comparison.rows_as_text(rows))
     files = ", ".join(["summary.csv, runs.csv, learning.csv, models.json", *results])
     say(f"\nWritten to {out}: {files}")
     return drawn("compare", lambda: plots.comparison(*comparison.drawn_from(out), page), page)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wgp_agents.cli.arguments import UNEXPECTED
 from wgp_agents.cli.terminal import drawn, refused, say
+
+if TYPE_CHECKING:
+    from wgp_agents.benchmark.experiment import Unit
+    from wgp_agents.benchmark.files import JSON
+    from wgp_agents.benchmark.results import Results
 
 __all__ = ["report", "reproduce", "run"]
 
@@ -18,29 +23,21 @@ USUAL = ("html", "md")
 
 def run(options: argparse.Namespace) -> int:
     """Run an experiment and report on it, or say what it would do; return the exit code."""
-    from wgp_agents.benchmark.declaration import declare, from_flags, read_declaration, shipped
+    from wgp_agents.benchmark.declaration import declare
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check, plan
+    from wgp_agents.benchmark.run import run as play
 
     out = options.out or RESULTS / Path(options.experiment or "comparison").stem
-    failed: list[Any] = []
+    failed: list[Unit] = []
     try:
-        if options.experiment is None and not (options.env and options.agent):
-            known = ", ".join(shipped())
-            raise ValueError(f"Give an experiment's file, or one of {known}; or --env and --agent.")
-        if options.experiment is None:
-            values = from_flags(options.env, options.agent)
-        elif options.env or options.agent:
-            raise ValueError("Give either an experiment's file or --env and --agent, not both.")
-        else:
-            values = read_declaration(options.experiment)
-        experiment = declare(overridden(values, options))
+        experiment = declare(overridden(declaration(options), options))
         workers = Workers(options.jobs, options.backend, options.address).checked()
         check(experiment)
         if options.dry_run:
             say(plan(experiment, options.jobs))
             return 0
-        failed = carry_out(experiment, out, workers, options.extend)
+        failed = play(experiment, out, workers, extend=options.extend)
         if not options.no_report:
             write_report(out, USUAL, partial=bool(failed))
     except (ValueError, OSError, ImportError, LostWorker) as error:
@@ -50,7 +47,21 @@ def run(options: argparse.Namespace) -> int:
     return ended(failed, out)
 
 
-def overridden(values: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+def declaration(options: argparse.Namespace) -> dict[str, JSON]:
+    """Return what is to be played, from a file or from flags."""
+    from wgp_agents.benchmark.declaration import from_flags, read_declaration, shipped
+
+    if options.experiment is not None:
+        if options.env or options.agent:
+            raise ValueError("Give either an experiment's file or --env and --agent, not both.")
+        return read_declaration(options.experiment)
+    if not (options.env and options.agent):
+        known = ", ".join(shipped())
+        raise ValueError(f"Give an experiment's file, or one of {known}; or --env and --agent.")
+    return from_flags(options.env, options.agent)
+
+
+def overridden(values: dict[str, JSON], options: argparse.Namespace) -> dict[str, JSON]:
     """Return a declaration with the numbers that flags give in the place of its own."""
     given = {name: getattr(options, name) for name in ("seeds", "root_seed", "horizon")}
     values = values | {name: value for name, value in given.items() if value is not None}
@@ -61,22 +72,14 @@ def overridden(values: dict[str, Any], options: argparse.Namespace) -> dict[str,
     return values
 
 
-def without_horizon(entry: Any) -> Any:
+def without_horizon(entry: JSON) -> JSON:
     """Return an [[environment]] without a horizon of its own."""
-    kwargs = entry.get("kwargs") if isinstance(entry, dict) else None
-    if not isinstance(kwargs, dict):
-        return entry
-    return entry | {"kwargs": {key: kwargs[key] for key in kwargs if key != "horizon"}}
+    if isinstance(entry, dict) and isinstance(kwargs := entry.get("kwargs"), dict):
+        return {**entry, "kwargs": {key: kwargs[key] for key in kwargs if key != "horizon"}}
+    return entry
 
 
-def carry_out(experiment: Any, out: Path, workers: Any, extend: bool) -> list[Any]:
-    """Play what is missing; return the units that failed."""
-    from wgp_agents.benchmark.run import run as play
-
-    return play(experiment, out, workers, extend=extend)
-
-
-def ended(failed: list[Any], out: Path) -> int:
+def ended(failed: list[Unit], out: Path) -> int:
     """Say whether units failed; return the exit code."""
     if not failed:
         return 0
@@ -89,7 +92,7 @@ def ended(failed: list[Any], out: Path) -> int:
 
 def write_report(
     out: Path, formats: tuple[str, ...], *, partial: bool, into: Path | None = None
-) -> Any:
+) -> Results:
     """Write tables and page, and print the main table; return the results."""
     from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
     from wgp_agents.benchmark.report import markdown
@@ -136,11 +139,12 @@ def reproduce(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark.figures import figure1
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check
+    from wgp_agents.benchmark.run import run as play
 
     try:
         experiment = declare(overridden(read_declaration("figure1"), options))
         check(experiment)
-        failed = carry_out(experiment, options.out, Workers(options.jobs), options.extend)
+        failed = play(experiment, options.out, Workers(options.jobs), extend=options.extend)
         results = write_report(options.out, USUAL, partial=bool(failed))
     except (ValueError, OSError, LostWorker) as error:
         return refused("reproduce", error)

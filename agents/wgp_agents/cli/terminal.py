@@ -30,7 +30,7 @@ EXTRAS = {
 def prepare_streams() -> None:
     """Let nothing that is said fail: letters that a terminal lacks are spelt out.
 
-    A stream that was closed by who started the command swallows what it is told.
+    A stream that the caller has closed is replaced by one that discards everything.
     """
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         if stream is None:
@@ -76,18 +76,15 @@ def refused(command: str, error: Exception) -> int:
 
 
 def discard(stream: IO[str]) -> None:
-    """Swallow all that a stream is told from now on."""
+    """Discard all that is written to a stream from now on."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def drawn(command: str, draw: Callable[[], object], *pictures: Path) -> int:
-    """Draw pictures, when all else is written and said; return the exit code.
+    """Draw the pictures of a command, when all else is written and said; return the exit code.
 
-    Args:
-        command: Whose pictures they are.
-        draw: What draws them.
-        pictures: Their files. Where they cannot be drawn, there is none: an older picture beside
-            new tables would mislead.
+    Where they cannot be drawn, their files are removed: an older picture beside new tables would
+    mislead.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")

@@ -1,18 +1,17 @@
 """Weighted Gaussian-process regression on any data, [Deng22] Section 3, in kernel form.
 
-The agents' memories solve the same problem step by step in feature space. This is the model on
+The agents' surrogates solve the same problem step by step in feature space. This is the model on
 its own, for n observations at once: O(n^3) to fit, O(n^2) for each point of a prediction.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_agents.gp.posterior import Posterior
+from wgp_agents.gp.model import Posterior
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_float, reject
@@ -165,11 +164,7 @@ class WeightedGPRegressor:
 
 
 def checked_points(X: ArrayLike, dim: int | None = None) -> Array:
-    """Return points of [0, 1]^d, `(n, d)`.
-
-    Raises:
-        ValueError: If they are not; or not of dimension `dim`, where given.
-    """
+    """Return points of [0, 1]^d, `(n, d)`."""
     shape = f"of shape (n, {'d' if dim is None else dim})"
     points = as_floats("X", X, OWNER, shape).copy()  # the caller may change X later
     if points.ndim != 2 or points.size == 0 or dim not in (None, points.shape[1]):
@@ -180,12 +175,8 @@ def checked_points(X: ArrayLike, dim: int | None = None) -> Array:
     return points
 
 
-def checked_weights(name: str, weights: Any, shape: str) -> Array:
-    """Return weights as an array of finite, positive numbers.
-
-    Raises:
-        ValueError: If one is not.
-    """
+def checked_weights(name: str, weights: ArrayLike, shape: str) -> Array:
+    """Return weights as an array of finite, positive numbers."""
     rule = f"{shape}, finite and positive"
     array = as_floats(name, weights, OWNER, rule)
     wrong = array[~((array > 0) & (array < math.inf))]
@@ -195,11 +186,7 @@ def checked_weights(name: str, weights: Any, shape: str) -> Array:
 
 
 def common_batch(sizes: dict[str, tuple[int, ...]]) -> int | None:
-    """Return B, or None where no argument has a batch dimension.
-
-    Raises:
-        ValueError: If two arguments differ in it.
-    """
+    """Return B, or None where no argument has a batch dimension."""
     batch: int | None = None
     for name, size in sizes.items():
         if len(size) > 1 or (size and batch not in (None, size[0])):
@@ -208,20 +195,18 @@ def common_batch(sizes: dict[str, tuple[int, ...]]) -> int | None:
     return batch
 
 
-def factorize(weighted: Array, ridge: float) -> tuple[Array, float]:
+def factorize(weighted: Array, regularization: float) -> tuple[Array, float]:
     """Return the Cholesky factor of K~ + lambda I `(B, n, n)` and the jitter it took.
 
     The matrix is scaled to a diagonal of ones for it: weights may differ by many orders, and a
     jitter in the unit of the largest would swamp the smallest.
-
-    Raises:
-        ValueError: If the largest jitter does not suffice.
     """
     identity = np.eye(weighted.shape[-1])
-    V = weighted + ridge * identity
+    V = weighted + regularization * identity
+    rule = "larger: K~ + lambda I is not positive definite"
     diagonal = V.diagonal(axis1=-2, axis2=-1)
     if not (diagonal > 0).all():
-        reject("regularization", OWNER, "larger: K~ + lambda I is not positive definite", ridge)
+        reject("regularization", OWNER, rule, regularization)
     roots = np.sqrt(diagonal)[..., None]
     scaled = V / roots / roots.swapaxes(-1, -2)
     for jitter in JITTERS:
@@ -230,4 +215,4 @@ def factorize(weighted: Array, ridge: float) -> tuple[Array, float]:
         except np.linalg.LinAlgError:
             continue
         return np.asarray(factor, float), jitter
-    reject("regularization", OWNER, "larger: K~ + lambda I is not positive definite", ridge)
+    reject("regularization", OWNER, rule, regularization)

@@ -7,16 +7,15 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wgp_agents.algorithms.learned.sb3.model import PACKAGES
 from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec, Unit
 from wgp_agents.benchmark.figures.compare import label
-from wgp_agents.benchmark.files import read_whole, write_csv, write_manifest
+from wgp_agents.benchmark.files import JSON, Row, read_whole, write_csv, write_manifest
 from wgp_agents.benchmark.inputs import digest
-from wgp_agents.benchmark.output import changes, held, refuse_to_mix
+from wgp_agents.benchmark.output import diff_settings, locked_folder, raise_other_results
 from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.plan import check
 from wgp_agents.benchmark.results import Results, load_results
@@ -25,7 +24,16 @@ from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.training.rivals import RANDOM, REFERENCES, RIVALS, TASKS, Rival, model_of, models
 from wgp_gym.types import Array
 
-__all__ = ["claimed", "drawn_from", "experiment", "load", "play", "rows", "table", "write_files"]
+__all__ = [
+    "drawn_from",
+    "experiment",
+    "folder_of_models",
+    "load",
+    "play",
+    "rows",
+    "rows_as_text",
+    "write_files",
+]
 
 MODELS = "models.json"  # the models that were played
 MOST_BYTES = 1 << 22
@@ -33,16 +41,9 @@ FIRST_SEED = 2 * 10**15  # of episodes that neither training nor its learning cu
 
 
 def experiment(task: str, folder: Path | None, episodes: int, root_seed: int) -> Experiment:
-    """Return the experiment of one task: every rival in it, on the same episodes.
+    """Return the experiment of one task, an environment's id: every rival on the same episodes.
 
-    Args:
-        task: The environment's id.
-        folder: Where the trained models are; None takes those that the package brings.
-        episodes: How many.
-        root_seed: The seed that all others follow from.
-
-    Raises:
-        ValueError: If a model is missing.
+    The trained models are in `folder`; None takes those that the package brings.
     """
 
     def _spec(rival: Rival) -> AgentSpec:
@@ -65,37 +66,23 @@ def experiment(task: str, folder: Path | None, episodes: int, root_seed: int) ->
 
 
 @contextmanager
-def claimed(out: Path, folder: Path | None) -> Iterator[None]:
-    """Hold the folder of a comparison for this process and for these models.
-
-    Args:
-        out: The folder: empty (it is made if need be), or of these models.
-        folder: Where the trained models are; None takes those that the package brings.
-
-    Raises:
-        ValueError: If a model is missing or damaged, the folder holds anything else or another
-            process holds it.
-        OSError: If it cannot be made.
-    """
+def folder_of_models(out: Path, folder: Path | None) -> Iterator[None]:
+    """Lock the folder of a comparison for this process and for these models; see `experiment`."""
     now = {
         model.file.name: model.notes | {"sha256": digest(str(model.file), "model")}
         for model in models(folder)
     }
     said = out / MODELS
-    with held(out, MODELS, (f"{MODELS}.part",), "wgp-gym compare"):
+    with locked_folder(out, MODELS, (f"{MODELS}.part",), "wgp-gym compare"):
         if not said.exists():
             write_manifest(said, {"models": now}, PACKAGES)
-        if found := changes(models_in(said), now):
-            refuse_to_mix(out, "set of models", found)
+        if found := diff_settings(models_in(said), now):
+            raise_other_results(out, "set of models", found)
         yield
 
 
-def models_in(file: Path) -> dict[str, Any]:
-    """Return the notes of the models that a comparison's file names.
-
-    Raises:
-        ValueError: If it names none.
-    """
+def models_in(file: Path) -> dict[str, JSON]:
+    """Return the notes of the models that a comparison's file names."""
     try:
         return dict(json.loads(read_whole(file, MOST_BYTES))["models"])
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -105,24 +92,10 @@ def models_in(file: Path) -> dict[str, Any]:
 def play(
     folder: Path | None, episodes: int, root_seed: int, jobs: int, out: Path, extend: bool = False
 ) -> list[Unit]:
-    """Play every rival in every task, what was not played before.
+    """Play every rival in every task, what was not played before; return the units that failed.
 
-    Args:
-        folder: Where the trained models are; None takes those that the package brings.
-        episodes: How many, the same for all rivals.
-        root_seed: The seed that all others follow from.
-        jobs: Processes.
-        out: The folder of the results, one of `wgp-gym run` in it for each task.
-        extend: Whether there may be fewer episodes of the same kind.
-
-    Returns:
-        The units that failed.
-
-    Raises:
-        ValueError: If a model is missing or damaged, the folder holds anything else, or another
-            process writes to it.
-        OSError: If a file cannot be read or written.
-        LostWorker: If a process was killed.
+    `out` has a folder of `wgp-gym run` for each task; with `extend` it may have fewer episodes of
+    the same kind. For the others see `experiment`, for errors `wgp_agents.benchmark.run.run`.
     """
     work = {task: experiment(task, folder, episodes, root_seed) for task in TASKS}
     for one in work.values():
@@ -138,27 +111,23 @@ def load(out: Path) -> dict[str, Results]:
     return {task: load_results(out / task) for task in TASKS}
 
 
-def rows(results: Mapping[str, Results]) -> list[dict[str, Any]]:
+def rows(results: Mapping[str, Results]) -> list[Row]:
     """Return one row for each task and rival.
 
     Differences from WGP-UCB, tuned for the known B_T and without it, are paired, episode by
     episode; "lower_than" counts the episodes.
     """
-    return [row for task, found in results.items() for row in rows_of(task, finals(task, found))]
+    return [row for task, found in results.items() for row in rows_of(task, found)]
 
 
-def finals(task: str, found: Results) -> dict[Rival, Array]:
-    """Return the regrets of whole episodes, `(episodes,)`, of every rival."""
-    return {rival: found.final_regret(task, label(rival.name)) for rival in RIVALS}
-
-
-def rows_of(task: str, played: dict[Rival, Array]) -> list[dict[str, Any]]:
+def rows_of(task: str, found: Results) -> list[Row]:
     """Return the rows of one task."""
-    made = []
+    played = {rival: found.final_regret(task, label(rival.name)) for rival in RIVALS}
+    made: list[Row] = []
     for rival, final in played.items():
         mean = estimate(final)
-        row: dict[str, Any] = {"environment": task, "agent": rival.agent, "note": rival.note}
-        row |= {
+        row: dict[str, object] = {
+            **{"environment": task, "agent": rival.agent, "note": rival.note},
             "episodes": len(final),
             "mean_final_regret": float(mean.mean),
             "standard_error": float(mean.standard_error),
@@ -175,12 +144,12 @@ def rows_of(task: str, played: dict[Rival, Array]) -> list[dict[str, Any]]:
     return made
 
 
-def table(made: list[dict[str, Any]]) -> str:
+def rows_as_text(made: list[Row]) -> str:
     """Return the rows for people."""
     head = f"{'mean final regret':>20}{'median':>8}{'of random':>11}"
     lines = [f"{'':22}{'':26}{head}   minus WGP-UCB: {'known B_T':14}unknown B_T"]
     for row in made:
-        title = label(Rival(row["agent"], row["note"]).name)
+        title = label(Rival(str(row["agent"]), str(row["note"])).name)
         lines.append(
             f"{row['environment']:22}{title:26}"
             f"{row['mean_final_regret']:12.0f} ± {row['standard_error']:<5.1f}"
@@ -194,29 +163,19 @@ def table(made: list[dict[str, Any]]) -> str:
 
 
 def write_files(
-    results: Mapping[str, Results],
-    summary: list[dict[str, Any]],
-    models_folder: Path | None,
-    out: Path,
+    results: Mapping[str, Results], summary: list[Row], models_folder: Path | None, out: Path
 ) -> None:
-    """Write summary.csv, runs.csv and learning.csv.
-
-    Args:
-        results: What was played.
-        summary: Its rows.
-        models_folder: Where the trained models are; None: those that the package brings.
-        out: Where the files go.
-    """
+    """Write summary.csv, runs.csv and learning.csv."""
     write_csv(out / "summary.csv", summary)
     write_csv(out / "runs.csv", [row for task in results for row in episodes_of(results, task)])
-    learning: list[dict[str, Any]] = []
+    learning: list[Row] = []
     for model in models(models_folder):
         whose = {"environment": model.task, "agent": model.rival.name}
         learning += [whose | point for point in model.learning]
     write_csv(out / "learning.csv", learning)
 
 
-def episodes_of(results: Mapping[str, Results], task: str) -> Iterator[dict[str, Any]]:
+def episodes_of(results: Mapping[str, Results], task: str) -> Iterator[Row]:
     """Yield a row for each episode of a task."""
     for rival in RIVALS:
         columns = {
@@ -228,18 +187,17 @@ def episodes_of(results: Mapping[str, Results], task: str) -> Iterator[dict[str,
             yield row | dict(zip(columns, values, strict=True))
 
 
-def drawn_from(out: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+def drawn_from(out: Path) -> tuple[dict[str, dict[str, Array]], dict[str, dict[str, Array]]]:
     """Return what the picture shows, read back from the files, by task and "agent/note".
 
-    Returns:
-        Cumulative regrets `(episodes, T)`; and steps of training with the final regret as a share
-        of random play's, `(2, n)`.
+    That is cumulative regrets `(episodes, T)`; and steps of training with the final regret as a
+    share of random play's, `(2, n)`.
     """
-    regrets: dict[str, dict[str, Any]] = {
+    regrets = {
         task: {rival.name: found.cumulative_regret(task, label(rival.name)) for rival in RIVALS}
         for task, found in load(out).items()
     }
-    points: dict[str, dict[str, Any]] = {task: {} for task in TASKS}
+    points: dict[str, dict[str, list[tuple[float, float]]]] = {task: {} for task in TASKS}
     with (out / "learning.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             curve = points[row["environment"]].setdefault(row["agent"], [])

@@ -7,15 +7,14 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
 from wgp_agents.algorithms.learned.sb3.model import PACKAGES
 from wgp_agents.algorithms.learned.sb3.notes import brief, notes_of
-from wgp_agents.benchmark.files import other_versions
-from wgp_agents.benchmark.output import changes, refuse_to_mix, warn_of_versions
-from wgp_agents.training.resume import read_state
+from wgp_agents.benchmark.files import JSON, other_versions
+from wgp_agents.benchmark.output import diff_settings, raise_other_results, warn_of_versions
+from wgp_agents.training.resume import State, read_state
 
 __all__ = ["finished", "interrupted", "settings_of", "state_file"]
 
@@ -38,24 +37,20 @@ def state_file(path: Path) -> Path:
     return path.with_suffix(".training")
 
 
-def settings_of(notes: dict[str, Any]) -> dict[str, Any]:
+def settings_of(notes: Mapping[str, object]) -> dict[str, JSON]:
     """Return what a training follows from, as its notes say it, in plain JSON values."""
-    release: Any = notes.get("versions")
-    told = {key: notes.get(key) for key in SETTINGS}
-    told["wgp-gym"] = release.get("wgp-gym") if isinstance(release, dict) else None
-    plain: dict[str, Any] = json.loads(json.dumps(told))
+    release = notes.get("versions")
+    found = {key: notes.get(key) for key in SETTINGS}
+    found["wgp-gym"] = release.get("wgp-gym") if isinstance(release, dict) else None
+    plain: dict[str, JSON] = json.loads(json.dumps(found))
     return plain
 
 
-def interrupted(path: Path, notes: dict[str, Any]) -> dict[str, Any] | None:
+def interrupted(path: Path, notes: Mapping[str, object]) -> State | None:
     """Return the state of a training that was interrupted, None where there is none.
 
-    Args:
-        path: The model's file.
-        notes: What is to be trained now.
-
     Raises:
-        ValueError: If a model or a state was trained with other settings.
+        ValueError: If what is at `path` was trained with other settings than `notes`.
     """
     state = state_there(file := state_file(path))
     if state is not None:
@@ -64,8 +59,8 @@ def interrupted(path: Path, notes: dict[str, Any]) -> dict[str, Any] | None:
         was = settings_of(noted(path))
     else:
         return None
-    if found := changes(was, settings_of(notes)):
-        refuse_to_mix(path, "training", found)
+    if found := diff_settings(was, settings_of(notes)):
+        raise_other_results(path, "training", found)
     if state is not None:
         steps = state["curve"][-1]["steps"] if state["curve"] else 0
         tqdm.write(f"{file}: the training goes on after {steps:,} steps.", file=sys.stderr)
@@ -73,7 +68,7 @@ def interrupted(path: Path, notes: dict[str, Any]) -> dict[str, Any] | None:
     return state
 
 
-def state_there(file: Path) -> dict[str, Any] | None:
+def state_there(file: Path) -> State | None:
     """Return the state in a file, None where there is none that can be read."""
     if not file.exists():
         return None
@@ -91,7 +86,7 @@ def state_there(file: Path) -> dict[str, Any] | None:
     return state
 
 
-def noted(path: Path) -> dict[str, Any]:
+def noted(path: Path) -> dict[str, JSON]:
     """Return the notes beside a model, or none where they cannot be read."""
     try:
         found = json.loads(notes_of(path).read_text("utf-8"))
@@ -101,12 +96,7 @@ def noted(path: Path) -> dict[str, Any]:
 
 
 def finished(path: Path, steps: int) -> list[dict[str, float]]:
-    """Return the learning curve of a model that was trained to its end, else nothing.
-
-    Args:
-        path: The model's file.
-        steps: Those that it was to be trained.
-    """
+    """Return the learning curve of a model that was trained for so many steps, else nothing."""
     try:
         with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
             rows = [point_of(row) for row in csv.DictReader(file)]
@@ -116,6 +106,6 @@ def finished(path: Path, steps: int) -> list[dict[str, float]]:
     return rows if done >= steps and path.exists() and noted(path).get("steps") == done else []
 
 
-def point_of(row: Mapping[str, Any]) -> dict[str, float]:
+def point_of(row: Mapping[str, str | float]) -> dict[str, float]:
     """Return a point of a learning curve; its steps are a whole number."""
     return {key: int(row[key]) if key == "steps" else float(row[key]) for key in row}

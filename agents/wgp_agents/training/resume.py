@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["read_state", "restore", "state_of", "write_state"]
+__all__ = ["State", "read_state", "restore", "state_of", "write_state"]
 
 COUNTERS = (  # of stable-baselines3's algorithms; each has some of them
     "num_timesteps",
@@ -25,8 +25,11 @@ COUNTERS = (  # of stable-baselines3's algorithms; each has some of them
 )
 BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
+State = dict[str, Any]
+"""Tensors, numbers, texts, and lists and tables of these, as `torch.load` returns them."""
 
-def write_state(path: Path, state: dict[str, Any]) -> None:
+
+def write_state(path: Path, state: State) -> None:
     """Write a state, whole or not at all."""
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)  # were it a link, something else would be written
@@ -34,19 +37,15 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
     os.replace(part, path)
 
 
-def read_state(path: Path) -> dict[str, Any]:
-    """Return the state in a file.
-
-    Raises:
-        Exception: Of any kind, if it is damaged.
-    """
-    found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+def read_state(path: Path) -> State:
+    """Return the state in a file."""
+    found: State = torch.load(path, map_location="cpu", weights_only=True)
     return found
 
 
-def state_of(model: Any) -> dict[str, Any]:
+def state_of(model: Any) -> State:
     """Return the state of a model that is being trained, at the start of a rollout."""
-    state: dict[str, Any] = {
+    state: State = {
         "policy": model.policy.state_dict(),
         "optimizer": model.policy.optimizer.state_dict(),
         "counters": {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)},
@@ -63,12 +62,8 @@ def state_of(model: Any) -> dict[str, Any]:
     return state
 
 
-def restore(model: Any, state: dict[str, Any]) -> None:
-    """Give a model that was made in the same way the state of another, generators last.
-
-    Raises:
-        Exception: Of any kind, if the state is not of such a model.
-    """
+def restore(model: Any, state: State) -> None:
+    """Give a model that was made in the same way the state of another, generators last."""
     model.policy.load_state_dict(state["policy"])
     model.policy.optimizer.load_state_dict(state["optimizer"])
     for name, value in state["counters"].items():
@@ -88,7 +83,7 @@ def restore(model: Any, state: dict[str, Any]) -> None:
     set_generators(model, state["generators"])
 
 
-def generators_of(model: Any) -> dict[str, Any]:
+def generators_of(model: Any) -> State:
     """Return the states of the generators that a training draws from."""
     _, key, place, has_gauss, gauss = np.random.get_state()  # noqa: NPY002
     return {
@@ -98,7 +93,7 @@ def generators_of(model: Any) -> dict[str, Any]:
     }
 
 
-def set_generators(model: Any, states: dict[str, Any]) -> None:
+def set_generators(model: Any, states: State) -> None:
     """Set the generators to the states that `generators_of` has returned."""
     key, *rest = states["numpy"]
     np.random.set_state(("MT19937", key.numpy().astype(np.uint32), *rest))  # noqa: NPY002

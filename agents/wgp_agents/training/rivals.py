@@ -6,12 +6,12 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wgp_agents.algorithms.learned.sb3.model import model_file, shipped_model
 from wgp_agents.algorithms.learned.sb3.notes import brief, read_notes, refuse
+from wgp_agents.benchmark.files import JSON
 from wgp_gym.validation import reject
 
 __all__ = ["RANDOM", "REFERENCES", "RIVALS", "TASKS", "Rival", "model_of", "models"]
@@ -21,19 +21,12 @@ LEARNING = ("steps", "regret", "share_of_random")  # the columns of a learning c
 
 @dataclass(frozen=True)
 class Rival:
-    """One line of the comparison.
-
-    Attributes:
-        agent: The agent's name.
-        note: What tells it from the same agent's other lines.
-        parameters: What it is made with.
-        trained: Whether it plays a model that was trained before, on other episodes.
-    """
+    """One line of the comparison."""
 
     agent: str
-    note: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
-    trained: bool = False
+    note: str = ""  # what tells it from the same agent's other lines
+    parameters: dict[str, JSON] = field(default_factory=dict, hash=False)  # what it is made with
+    trained: bool = False  # whether it plays a model that was trained before, on other episodes
 
     @property
     def name(self) -> str:
@@ -57,11 +50,7 @@ RIVALS = (
 
 
 def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
-    """Return the file of a trained rival: in a folder, or the one that the package brings.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """Return the file of a trained rival: in a folder, or the one that the package brings."""
     if folder is None:
         return shipped_model(rival.agent, task)
     path = folder / model_file(rival.agent, task, 0)
@@ -72,29 +61,17 @@ def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
 
 @dataclass(frozen=True)
 class Trained:
-    """What the files of one model say of it.
-
-    Attributes:
-        task: Its task.
-        rival: The rival that plays it.
-        file: The model's file.
-        notes: Its notes.
-        learning: The rows of its learning curve.
-    """
+    """What the files of one model say of it."""
 
     task: str
-    rival: Rival
+    rival: Rival  # the rival that plays it
     file: Path
-    notes: dict[str, Any]
-    learning: list[dict[str, str]]
+    notes: dict[str, JSON]
+    learning: list[dict[str, str]]  # the rows of its learning curve
 
 
 def models(folder: Path | None) -> Iterator[Trained]:
-    """Yield every model.
-
-    Raises:
-        ValueError: If one of its files is missing or damaged.
-    """
+    """Yield every model."""
     for task in TASKS:
         for rival in RIVALS:
             if rival.trained:
@@ -103,11 +80,7 @@ def models(folder: Path | None) -> Iterator[Trained]:
 
 
 def learning_of(file: Path) -> list[dict[str, str]]:
-    """Return the rows of a model's learning curve, which stands beside its file.
-
-    Raises:
-        ValueError: If there is none, or it does not consist of finite numbers.
-    """
+    """Return the rows of a model's learning curve, which stands beside its file."""
     path = file.with_suffix(".csv")
     try:
         with path.open(encoding="utf-8", newline="") as stream:

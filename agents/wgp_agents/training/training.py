@@ -6,7 +6,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,14 @@ from wgp_agents.algorithms.learned.sb3.notes import NETWORK_RULES, brief, networ
 from wgp_agents.algorithms.learned.sb3.stored import MOST_WEIGHTS, count_weights
 from wgp_agents.algorithms.learned.sb3.vec_env import NativeVecEnv
 from wgp_agents.algorithms.references.baselines import Random
+from wgp_agents.base import Agent
 from wgp_agents.benchmark.experiment import TaskSpec
-from wgp_agents.benchmark.files import versions, write_csv, write_whole
+from wgp_agents.benchmark.files import JSON, versions, write_csv, write_whole
 from wgp_agents.benchmark.inputs import files_of
 from wgp_agents.benchmark.output import locked
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.earlier import finished, interrupted, settings_of, state_file
-from wgp_agents.training.resume import restore, state_of, write_state
+from wgp_agents.training.resume import State, restore, state_of, write_state
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
@@ -57,7 +58,7 @@ OWN = ("steps", "envs", "groups", "policy", "history", "frequencies", *READ, *NE
 
 
 def held_out_regret(
-    environment: str, kwargs: dict[str, Any], make_agent: Callable[[Any], Any]
+    environment: str, kwargs: Mapping[str, object], make_agent: Callable[[Any], Agent]
 ) -> Array:
     """Return the final regrets of an agent on the episodes that are held out, `(100,)`."""
     env = make_vector(environment, HELD_OUT_EPISODES, **kwargs)
@@ -68,22 +69,12 @@ def held_out_regret(
 class Progress(BaseCallback):
     """Shows a bar, and at each checkpoint measures the regret and saves model, notes and curve.
 
-    Args:
-        steps: Steps of the whole training.
-        path: The model's file.
-        notes: What is to be said of the model.
-        found: The state of an interrupted training that is to go on, if there is one.
-
-    Attributes:
-        curve: The learning curve so far.
+    With `found`, the state of a training that was interrupted, it goes on from there. `curve` is
+    the learning curve so far.
     """
 
     def __init__(
-        self,
-        steps: int,
-        path: Path,
-        notes: dict[str, Any],
-        found: dict[str, Any] | None = None,
+        self, steps: int, path: Path, notes: dict[str, Any], found: State | None = None
     ) -> None:
         super().__init__()
         self.curve: list[dict[str, float]] = found["curve"] if found else []
@@ -101,7 +92,7 @@ class Progress(BaseCallback):
             self._go_on(self._found["model"])
             self._saved, self._found = len(self.curve), None
 
-    def _go_on(self, state: dict[str, Any]) -> None:
+    def _go_on(self, state: State) -> None:
         """Take over the state of the training that was interrupted."""
         try:
             restore(self.model, state)
@@ -158,8 +149,8 @@ def train(
     steps: int | None,
     seed: int,
     path: Path,
-    kwargs: dict[str, Any] | None = None,
-    overrides: dict[str, Any] | None = None,
+    kwargs: Mapping[str, JSON] | None = None,
+    overrides: Mapping[str, object] | None = None,
 ) -> list[dict[str, float]]:
     """Train a model, and write it, its notes and its learning curve.
 
@@ -188,8 +179,8 @@ def train(
             range, the file's model was trained with other settings, or another process trains it.
     """
     check_int("seed", seed, "train", 0, 10**5 - 1)
-    environment, made_with = environment.rpartition(":")[2], kwargs or {}
-    chosen = settings(algo) | (overrides or {})
+    environment, made_with = environment.rpartition(":")[2], dict(kwargs or {})
+    chosen = {**settings(algo), **(overrides or {})}
     steps = check_int("steps", chosen["steps"] if steps is None else steps, "train", 1)
     chosen["steps"] = steps
     torch.set_num_threads(1)
@@ -227,11 +218,7 @@ def notes_on(problem: BanditProblem, chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_network(algo: str, notes: dict[str, Any]) -> None:
-    """Check that a network can be loaded again, before it is trained.
-
-    Raises:
-        ValueError: If its settings are not those that notes can have, or it is too large.
-    """
+    """Check that a network can be loaded again, before it is trained."""
     for key, value in network_of(algo, notes).items():
         if not NETWORK_RULES[key].holds(value):
             reject(key, "train", NETWORK_RULES[key].text, value)
@@ -240,13 +227,9 @@ def check_network(algo: str, notes: dict[str, Any]) -> None:
 
 
 def training_env(
-    environment: str, chosen: dict[str, Any], made_with: dict[str, Any]
+    environment: str, chosen: dict[str, Any], made_with: Mapping[str, object]
 ) -> NativeVecEnv:
-    """Return the episodes of the training, in groups that stand at different t.
-
-    Raises:
-        ValueError: If the groups cannot be of one size.
-    """
+    """Return the episodes of the training, in groups that stand at different t."""
     groups, scale = chosen["groups"], chosen["reward_scale"]
     if chosen["envs"] % groups:
         reject("envs", "train", f"a multiple of groups = {groups}", chosen["envs"])
@@ -275,7 +258,7 @@ def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> An
     )
 
 
-def save_model(model: Any, path: Path, notes: dict[str, Any]) -> None:
+def save_model(model: Any, path: Path, notes: Mapping[str, object]) -> None:
     """Write a model, without what only its training needs, and its notes beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     optimizer, buffer = model.policy.optimizer, io.BytesIO()

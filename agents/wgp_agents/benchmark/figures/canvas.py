@@ -16,32 +16,18 @@ from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.container import Container
 
-__all__ = [
-    "AS_IT_IS",
-    "GREY",
-    "SMALL",
-    "TITLE",
-    "Entries",
-    "Z",
-    "axes_for",
-    "chosen",
-    "competitors",
-    "is_wide",
-    "legend_below",
-    "line_style",
-    "mark_changes",
-    "plain_log",
-    "tidy",
-    "wrapped",
-]
+Entries = list[tuple["Artist | Container", str]]
+"""What a legend shows, with the words beside each."""
 
-Entries = list[tuple[Any, str]]
-"""What a legend shows, artists or containers, with the words beside each."""
+Keywords = dict[str, Any]
+"""What an artist of matplotlib is made with; each keyword has a type of its own."""
 
-AS_IT_IS: dict[str, Any] = {"parse_math": False}
+PLAIN_TEXT: Keywords = {"parse_math": False}
 """How names are written, in which "$" has no meaning."""
 
 GREY = "#666666"
@@ -66,12 +52,8 @@ def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return new_figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
-def chosen(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:
-    """Return the agents with the labels given, or all.
-
-    Raises:
-        ValueError: If there is no such agent, or none is asked for.
-    """
+def selected(results: Results, agents: Sequence[str] | None, owner: str) -> list[AgentSpec]:
+    """Return the agents with the labels given, or all."""
     if agents is None:
         return list(results.experiment.agents)
     if isinstance(agents, str) or not agents:
@@ -79,15 +61,15 @@ def chosen(results: Results, agents: Sequence[str] | None, owner: str) -> list[A
     return [results.agent(label) for label in agents]
 
 
-def competitors(agents: Sequence[AgentSpec]) -> list[AgentSpec]:
+def learners(agents: Sequence[AgentSpec]) -> list[AgentSpec]:
     """Return the agents that set the scale: neither references nor random play, if others are."""
-    learners = [agent for agent in agents if not agent.reference and agent.name != RANDOM]
-    return learners or list(agents)
+    found = [one for one in agents if not one.reference and one.name != RANDOM]
+    return found or list(agents)
 
 
-def is_wide(values: Array) -> bool:
+def is_wide(values: Array, ratio: float = WIDE) -> bool:
     """Tell whether values are all positive and spread so far that logarithms show them better."""
-    return bool(np.min(values) > 0 and np.max(values) > WIDE * np.min(values))
+    return bool(np.min(values) > 0 and np.max(values) > ratio * np.min(values))
 
 
 def tidy(ax: Axes, grid: str = "y") -> None:
@@ -107,7 +89,7 @@ def plain_log(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def line_style(look: Style, place: float, points: int) -> dict[str, Any]:
+def line_style(look: Style, place: float, points: int) -> Keywords:
     """Return how matplotlib draws a curve of so many points, its first marker at a share `place`.
 
     Markers of different curves then stand side by side, not on top of each other.
@@ -131,7 +113,7 @@ def mark_changes(ax: Axes, changes: Sequence[int]) -> Entries:
         The first of them for the legend, nothing where there is none.
     """
     width = max(0.9 * min(1.0, FEW_MARKS / max(len(changes), 1)), 0.35)
-    style: dict[str, Any] = {"color": GREY, "linestyle": (0, (4, 3)), "linewidth": width}
+    style: Keywords = {"color": GREY, "linestyle": (0, (4, 3)), "linewidth": width}
     drawn = [ax.axvline(change, zorder=1, **style) for change in changes]
     return [(line, "the function changes") for line in drawn[:1]]
 
@@ -139,13 +121,8 @@ def mark_changes(ax: Axes, changes: Sequence[int]) -> Entries:
 def legend_below(ax: Axes, entries: Entries, title: str = "", *, grow: bool) -> None:
     """Put a legend below the axes, in as many columns as have room there.
 
-    Args:
-        ax: The axes.
-        entries: What it shows. Matplotlib would leave out labels that begin with "_", so they
-            are not left to it.
-        title: What stands above the legend.
-        grow: Whether the figure is made higher by the legend's height, so that the axes keep
-            theirs.
+    With `grow` the figure is made higher by the legend's height, so that the axes keep theirs.
+    Matplotlib would leave out labels that begin with "_", so they are not left to it.
     """
     figure: Any = ax.figure.figure  # that of a subfigure is the one it is part of
     width, height = figure.get_size_inches()
@@ -168,7 +145,7 @@ def legend_below(ax: Axes, entries: Entries, title: str = "", *, grow: bool) -> 
         columnspacing=1.4,
     )
     for text, label in zip(legend.get_texts(), labels, strict=True):
-        text.set(text=label, **AS_IT_IS)
+        text.set(text=label, **PLAIN_TEXT)
     if grow:
         figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wgp_agents.benchmark.figures.styles import STYLES, Style, base_style
 from wgp_agents.benchmark.statistics import estimate
-from wgp_agents.registry import AGENTS
+from wgp_agents.registry import agent_entry
 from wgp_gym.drawing import new_figure
+from wgp_gym.types import Array, Floats32
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,12 +22,10 @@ __all__ = ["comparison", "draw_curves", "label", "look"]
 ERROR_BARS = 9  # along each curve
 
 
-def draw_curves(axes: Axes, curves: Mapping[str, NDArray[np.floating[Any]]]) -> None:
-    """Draw mean regret against the step, with standard errors, one curve for each agent.
+def draw_curves(axes: Axes, curves: Mapping[str, Array | Floats32]) -> None:
+    """Draw mean regret against the step, with standard errors.
 
-    Args:
-        axes: Where to draw.
-        curves: Cumulative regrets `(runs, T)` by agent, or by "agent/note".
+    There is one curve for each agent, or "agent/note", from its cumulative regrets `(runs, T)`.
     """
     for place, (name, runs) in enumerate(curves.items()):
         mean, error = estimate(runs.astype(float))
@@ -56,7 +54,7 @@ def draw_curves(axes: Axes, curves: Mapping[str, NDArray[np.floating[Any]]]) -> 
 def label(name: str) -> str:
     """Return how an agent, or "agent/note", is written."""
     agent, _, note = name.partition("/")
-    return AGENTS[agent].title + (f" ({note})" if note else "")
+    return agent_entry(agent).title + (f" ({note})" if note else "")
 
 
 def look(name: str) -> Style:
@@ -73,16 +71,13 @@ def tidy(axes: Axes) -> None:
 
 
 def comparison(
-    curves: dict[str, dict[str, NDArray[np.float32]]],
-    learning: dict[str, dict[str, NDArray[np.float64]]],
-    path: Path,
+    curves: dict[str, dict[str, Array]], learning: dict[str, dict[str, Array]], path: Path
 ) -> None:
     """Draw trained policies beside learners: their episodes above, their training below.
 
     Args:
         curves: Cumulative regrets `(episodes, T)` by task and "agent/note".
-        learning: Steps of training, and final regret as a share of random play's, `(2, n)`,
-            likewise.
+        learning: Likewise steps of training, and final regret over random play's, `(2, n)`.
         path: The picture's file.
     """
     figure = new_figure(figsize=(11, 8.4), layout="constrained")
@@ -110,9 +105,7 @@ def comparison(
     figure.savefig(path, dpi=150)
 
 
-def draw_learning(
-    axes: Axes, learning: dict[str, NDArray[np.float64]], ends: dict[str, float]
-) -> None:
+def draw_learning(axes: Axes, learning: dict[str, Array], ends: dict[str, float]) -> None:
     """Draw the final regret against the steps of training, and untrained agents' as levels."""
     for name, end in ends.items():
         colour, marker, line, _ = look(name)

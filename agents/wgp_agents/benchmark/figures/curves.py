@@ -8,22 +8,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
+import wgp_agents.benchmark.figures.canvas as canvas
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
-from wgp_agents.benchmark.figures.canvas import (
-    AS_IT_IS,
-    GREY,
-    SMALL,
-    TITLE,
-    Entries,
-    Z,
-    axes_for,
-    chosen,
-    competitors,
-    legend_below,
-    line_style,
-    mark_changes,
-    tidy,
-)
 from wgp_agents.benchmark.figures.styles import Style, styles
 from wgp_agents.benchmark.results import RANDOM, Results
 from wgp_agents.benchmark.statistics import Estimate, estimate, smoothed
@@ -56,11 +42,11 @@ def regret_curves(
     Raises:
         ValueError: If there is no such task or agent.
     """
-    players, axes = chosen(results, agents, "regret_curves"), axes_for(ax)
+    players, axes = canvas.selected(results, agents, "regret_curves"), canvas.axes_for(ax)
     shown = draw_means(axes, results, players, lambda label: results.cumulative_regret(task, label))
     axes.set(xlabel="step t", ylabel="cumulative regret")
-    axes.set_title(results.task(task).name, fontsize=TITLE, **AS_IT_IS)
-    legend_below(axes, shown, grow=ax is None)
+    axes.set_title(results.task(task).name, fontsize=canvas.TITLE, **canvas.PLAIN_TEXT)
+    canvas.legend_below(axes, shown, grow=ax is None)
     return axes
 
 
@@ -86,23 +72,23 @@ def regret_around_changes(
     Raises:
         ValueError: If there is no such task or agent, or the window is no such number.
     """
-    players = chosen(results, agents, "regret_around_changes")
+    players = canvas.selected(results, agents, "regret_around_changes")
     window = check_int("window", window, "regret_around_changes", 1)
-    axes = axes_for(ax)
+    axes = canvas.axes_for(ax)
     shown = draw_means(
         axes, results, players, lambda label: smoothed(results.regret(task, label), window)
     )
-    shown += mark_changes(axes, results.changes(task))
+    shown += canvas.mark_changes(axes, results.changes(task))
     unit = f"regret per step, mean of last {window}" if window > 1 else "regret per step"
     axes.set(xlabel="step t", ylabel=unit)
-    axes.set_title(results.task(task).name, fontsize=TITLE, **AS_IT_IS)
-    legend_below(axes, shown, grow=ax is None)
+    axes.set_title(results.task(task).name, fontsize=canvas.TITLE, **canvas.PLAIN_TEXT)
+    canvas.legend_below(axes, shown, grow=ax is None)
     return axes
 
 
 def draw_means(
     ax: Axes, results: Results, agents: Sequence[AgentSpec], series: Callable[[str], Array]
-) -> Entries:
+) -> canvas.Entries:
     """Draw the means over runs of `series(label)` `(runs, T)`.
 
     The vertical scale is that of the learners; random play may leave it.
@@ -117,11 +103,11 @@ def draw_means(
         (draw_mean(ax, agent, found[agent.label], looks[agent.label], place / len(order)), agent)
         for place, agent in enumerate(order)
     ]
-    tops = [upper(found[agent.label]).max() for agent in competitors(agents)]
+    tops = [upper(found[agent.label]).max() for agent in canvas.learners(agents)]
     top = HEADROOM * max(tops) or 1.0  # the oracle alone has no regret at all
     ax.set_xlim(0, max(len(one.mean) for one in found.values()))
     ax.set_ylim(0, top)
-    tidy(ax)
+    canvas.tidy(ax)
     for agent in agents:
         if agent.name == RANDOM and found[agent.label].mean.max() > top:
             note_end(ax, found[agent.label].mean, top, agent.label)
@@ -132,19 +118,19 @@ def draw_mean(ax: Axes, agent: AgentSpec, found: Estimate, look: Style, place: f
     """Draw one mean with its band; markers start at a share `place` of their distance."""
     steps = np.arange(1, len(found.mean) + 1)
     if agent.reference:
-        line: dict[str, Any] = {"color": GREY, "linestyle": look.line, "linewidth": 1.0}
+        line: canvas.Keywords = {"color": canvas.GREY, "linestyle": look.line, "linewidth": 1.0}
         return ax.plot(steps, found.mean, label=agent.label, zorder=2, **line)[0]
-    line = line_style(look, place, len(steps))
+    line = canvas.line_style(look, place, len(steps))
     (curve,) = ax.plot(steps, found.mean, label=agent.label, zorder=3, **line)
     if np.isfinite(found.standard_error).all():
-        low = found.mean - Z * found.standard_error
+        low = found.mean - canvas.Z * found.standard_error
         ax.fill_between(steps, low, upper(found), color=look.colour, alpha=0.15, linewidth=0)
     return curve
 
 
 def upper(found: Estimate) -> Array:
     """Return the upper end of a band, the mean itself where a single run has none."""
-    return np.asarray(found.mean + Z * np.nan_to_num(found.standard_error))
+    return np.asarray(found.mean + canvas.Z * np.nan_to_num(found.standard_error))
 
 
 def note_end(ax: Axes, mean: Array, top: float, label: str) -> None:
@@ -160,9 +146,9 @@ def note_end(ax: Axes, mean: Array, top: float, label: str) -> None:
         textcoords="offset points",
         ha="left" if early else "right",
         va="top",
-        fontsize=SMALL,
-        color=GREY,
-        **AS_IT_IS,
+        fontsize=canvas.SMALL,
+        color=canvas.GREY,
+        **canvas.PLAIN_TEXT,
     )
 
 
@@ -184,39 +170,36 @@ def plays(results: Results, task: str, agent: str, *, run: int = 0, ax: Axes | N
     runs = results.runs(task).tolist()
     if run not in runs:
         reject("run", "plays", f"the number of a run, {runs[0]} to {runs[-1]}", run)
-    stored, axes = results.read(task, agent), axes_for(ax)
+    stored, axes = results.read(task, agent), canvas.axes_for(ax)
     row = runs.index(run)
     played, best, names, what = places(spec, stored["action"][row], stored["optimal_action"][row])
     steps = np.arange(1, len(played) + 1)
-    shown = mark_changes(axes, results.changes(task))
-    line: dict[str, Any] = {"color": OPTIMUM, "linewidth": 1.8, "drawstyle": "steps-mid"}
+    shown = canvas.mark_changes(axes, results.changes(task))
+    line: canvas.Keywords = {"color": OPTIMUM, "linewidth": 1.8, "drawstyle": "steps-mid"}
     shown += [(axes.plot(steps, best, label="the optimum", zorder=2, **line)[0], "the optimum")]
-    dots: dict[str, Any] = {"color": look.colour, "s": 13, "alpha": 0.65, "linewidths": 0}
+    dots: canvas.Keywords = {"color": look.colour, "s": 13, "alpha": 0.65, "linewidths": 0}
     label = f"played by {agent}"
     shown += [(axes.scatter(steps, played, label=label, zorder=3, **dots), label)]
     if names:
-        axes.set_yticks(range(len(names)), names, fontsize=6, **AS_IT_IS)
+        axes.set_yticks(range(len(names)), names, fontsize=6, **canvas.PLAIN_TEXT)
     axes.set(xlabel="step t", ylabel=what, xlim=(0, len(steps) + 1))
-    axes.set_title(f"{spec.name}, run {run}", **AS_IT_IS)
-    tidy(axes, "none")
-    legend_below(axes, shown, grow=ax is None)
+    axes.set_title(f"{spec.name}, run {run}", **canvas.PLAIN_TEXT)
+    canvas.tidy(axes, "none")
+    canvas.legend_below(axes, shown, grow=ax is None)
     return axes
 
 
 def places(
     task: TaskSpec, played: Array, best: Array
 ) -> tuple[Array, Array, list[str] | None, str]:
-    """Return actions and optima on one axis, `(T,)` each, names of its ticks, and what it shows.
-
-    Raises:
-        ValueError: If a point of a box has more than one coordinate.
-    """
+    """Return actions and optima on one axis, `(T,)` each, names of its ticks, and what it shows."""
     if played.ndim == 2:
         if played.shape[1] > 1:
             rule = "one whose points have a single coordinate"
             reject("task", "plays", rule, f"{task.name}, of {played.shape[1]} dimensions")
         return played[:, 0], best[:, 0], None, "x"
-    inner: Any = gymnasium.make(task.id, **task.kwargs).unwrapped
+    kwargs: dict[str, Any] = {**task.kwargs}
+    inner: Any = gymnasium.make(task.id, **kwargs).unwrapped
     domain, names = inner.task.domain, inner.task.arm_names
     if names is None and domain.shape[1] == 1:
         return domain[played, 0], domain[best, 0], None, "x"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from wgp_agents.benchmark.figures.compare import draw_curves
 from wgp_agents.benchmark.results import Results
@@ -18,19 +19,12 @@ TUNING = {"known": "tuned for the known $B_T$", "unknown": "tuned without knowin
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of the figure.
+    """One picture of the figure."""
 
-    Attributes:
-        task: The task's name in the experiment.
-        title: What stands above it.
-        variation_budget: "known" or "unknown": how the memories are tuned.
-        step: What one step is, for the axis.
-    """
-
-    task: str
-    title: str
-    variation_budget: str
-    step: str = "step t"
+    task: str  # the task's name in the experiment
+    title: str  # what stands above it
+    variation_budget: Literal["known", "unknown"]  # how the memories are tuned
+    step: str = "step t"  # what one step is, for the axis
 
 
 PANELS = (
@@ -52,12 +46,7 @@ def curves(results: Results, panel: Panel) -> dict[str, Array]:
 
 
 def draw(results: Results, folder: Path) -> None:
-    """Draw the figure, as figure1.png and figure1.pdf.
-
-    Args:
-        results: Those of benchmarks/figure1.toml.
-        folder: Where the files go.
-    """
+    """Draw the figure of benchmarks/figure1.toml's results, as figure1.png and figure1.pdf."""
     figure = new_figure(figsize=(12, 4.4), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
         draw_curves(axes, curves(results, panel))

@@ -6,16 +6,15 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
+import wgp_agents.benchmark.figures.grid as grid
+from wgp_agents.benchmark.experiment import AgentSpec
 from wgp_agents.benchmark.figures.curves import regret_around_changes, regret_curves
-from wgp_agents.benchmark.figures.grid import differing, others, settings
 from wgp_agents.benchmark.figures.scaling import by_size, growth
 from wgp_agents.benchmark.figures.spread import final_regret, performance_profile
 from wgp_agents.benchmark.figures.tuning import sensitivity
-from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.shares import relative_regrets
+from wgp_agents.benchmark.results import Results, relative_regrets
 from wgp_gym.drawing import import_matplotlib
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ENDINGS", "write_figures"]
 
 # The files hold no date, so that the same results give the same bytes.
-ENDINGS: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+ENDINGS: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 SALT = "wgp-gym"  # of the names inside an SVG, which else are random
 LONGEST = 200  # bytes of a name; file systems take 255
 
@@ -33,10 +32,6 @@ def write_figures(results: Results, folder: Path) -> None:
     """Write every picture that the experiment has something for, as PDF and as SVG.
 
     An agent's grid has a picture where it is of one or two parameters; a run's `plays` have none.
-
-    Args:
-        results: The results.
-        folder: Where the files go; it is made if need be.
     """
     import_matplotlib()
     import matplotlib
@@ -44,7 +39,8 @@ def write_figures(results: Results, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
     for name, axes in drawn(results):
-        figure: Any = axes.get_figure(root=True)
+        figure = axes.get_figure(root=True)
+        assert figure is not None
         stem = free_name(name, taken)
         for ending, metadata in ENDINGS.items():
             with matplotlib.rc_context({"svg.hashsalt": SALT}):
@@ -80,19 +76,15 @@ def drawn(results: Results) -> Iterator[tuple[str, Axes]]:
 
 def growths(results: Results) -> Iterator[tuple[str, Axes]]:
     """Yield a picture for each number that an entry's tasks differ in, and choice of the rest."""
-    tasks = [results.task(name) for name in results.tasks]
-    for entry in dict.fromkeys(task.seed_name for task in tasks):
-        family = [task for task in tasks if task.seed_name == entry]
-        for kwarg in differing(family):
-            for fixed in others(family, [kwarg]):
-                if len(by_size(matching(family, fixed), kwarg)) > 1:
+    every = [results.task(name) for name in results.tasks]
+    for entry in dict.fromkeys(task.seed_name for task in every):
+        family = [task for task in every if task.seed_name == entry]
+        for kwarg in grid.differing(family):
+            for fixed in grid.others(family, [kwarg]):
+                tasks = [task for task in family if grid.settings(task, fixed) == fixed]
+                if len(by_size(tasks, kwarg)) > 1:
                     axes = growth(results, kwarg, fixed=fixed, entry=entry)
                     yield "-".join(["growth", entry, kwarg, *words(fixed)]), axes
-
-
-def matching(tasks: list[TaskSpec], fixed: Mapping[str, Any]) -> list[TaskSpec]:
-    """Return the tasks with these values."""
-    return [task for task in tasks if settings(task, fixed) == fixed]
 
 
 def sensitivities(results: Results, name: str) -> Iterator[tuple[str, Axes]]:
@@ -106,11 +98,11 @@ def sensitivities(results: Results, name: str) -> Iterator[tuple[str, Axes]]:
             grids.setdefault(frozenset(agent.varied), []).append(agent)
     for members in grids.values():
         names, labels = list(members[0].varied), [agent.label for agent in members]
-        for task, fixed in itertools.product(results.tasks, others(members, names)):
+        for task, fixed in itertools.product(results.tasks, grid.others(members, names)):
             axes = sensitivity(results, task, name, names, fixed=fixed, agents=labels)
             yield "-".join(["sensitivity", name, *names, *words(fixed), task]), axes
 
 
-def words(fixed: Mapping[str, Any]) -> list[str]:
+def words(fixed: Mapping[str, grid.Key]) -> list[str]:
     """Return the values that are fixed, for the name of a file."""
     return [f"{key}={value}" for key, value in fixed.items()]

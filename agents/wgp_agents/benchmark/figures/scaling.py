@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+import wgp_agents.benchmark.figures.canvas as canvas
+import wgp_agents.benchmark.figures.grid as grid
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
-from wgp_agents.benchmark.figures.canvas import (
-    AS_IT_IS,
-    TITLE,
-    Entries,
-    axes_for,
-    chosen,
-    legend_below,
-    plain_log,
-    tidy,
-)
-from wgp_agents.benchmark.figures.grid import (
-    differing,
-    fixed_words,
-    is_number,
-    narrowed,
-    settings,
-    tick_at,
-    values,
-)
 from wgp_agents.benchmark.figures.styles import styles
 from wgp_agents.benchmark.results import Results
 from wgp_agents.benchmark.statistics import Interval, loglog_slope, mean_interval
@@ -43,7 +26,7 @@ def growth(
     results: Results,
     kwarg: str,
     *,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, object] | None = None,
     entry: str | None = None,
     agents: Sequence[str] | None = None,
     ax: Axes | None = None,
@@ -68,34 +51,30 @@ def growth(
         ValueError: If there is no such agent or entry, the parameter does not have at least two
             positive numbers, or others with several values are not fixed.
     """
-    players = [agent for agent in chosen(results, agents, "growth") if not agent.reference]
+    players = [agent for agent in canvas.selected(results, agents, "growth") if not agent.reference]
     if not players:
         reject("agents", "growth", "labels of learners, not of references alone", agents)
     family = family_of(results, kwarg, entry)
-    tasks = narrowed(family, [kwarg], fixed or {}, "kwarg", "growth")
+    tasks = grid.narrowed(family, [kwarg], fixed or {}, "kwarg", "growth")
     numbers = by_size(tasks, kwarg)
     if len(numbers) < 2:
         rule = "one with at least two values that are positive numbers"
-        reject("kwarg", "growth", rule, f"{kwarg}: {values(tasks, kwarg)}")
-    axes = axes_for(ax)
+        reject("kwarg", "growth", rule, f"{kwarg}: {grid.values(tasks, kwarg)}")
+    axes = canvas.axes_for(ax)
     shown = draw_growth(axes, results, players, numbers)
     axes.set_xlabel(kwarg)
-    title = f"{family[0].seed_name}: growth with {kwarg}{fixed_words(fixed or {})}"
-    axes.set_title(title, fontsize=TITLE, **AS_IT_IS)
-    legend_below(axes, shown, "slope, with its 95 % interval", grow=ax is None)
+    title = f"{family[0].seed_name}: growth with {kwarg}{grid.fixed_words(fixed or {})}"
+    axes.set_title(title, fontsize=canvas.TITLE, **canvas.PLAIN_TEXT)
+    canvas.legend_below(axes, shown, "slope, with its 95 % interval", grow=ax is None)
     return axes
 
 
 def family_of(results: Results, kwarg: str, entry: str | None) -> list[TaskSpec]:
-    """Return the tasks of the entry, or of the only one, whose tasks differ in a kwarg.
-
-    Raises:
-        ValueError: If there is none, or there are several.
-    """
+    """Return the tasks of the entry, or of the only one, whose tasks differ in a kwarg."""
     found: dict[str, list[TaskSpec]] = {}
     for task in map(results.task, results.tasks):
         found.setdefault(task.seed_name, []).append(task)
-    varied = {name: differing(tasks) for name, tasks in found.items()}
+    varied = {name: grid.differing(tasks) for name, tasks in found.items()}
     check_choice("kwarg", kwarg, "growth", dict.fromkeys(itertools.chain(*varied.values())))
     entries = [name for name in found if kwarg in varied[name]]
     if entry is None and len(entries) > 1:
@@ -105,17 +84,14 @@ def family_of(results: Results, kwarg: str, entry: str | None) -> list[TaskSpec]
 
 def by_size(tasks: Sequence[TaskSpec], kwarg: str) -> dict[float, TaskSpec]:
     """Return the tasks with a positive number there, by that number, in its order."""
-    found = {settings(task, [kwarg])[kwarg]: task for task in tasks}
-    numbers = sorted(value for value in found if is_number(value) and value > 0)
+    found = {grid.settings(task, [kwarg])[kwarg]: task for task in tasks}
+    numbers = sorted(value for value in found if grid.is_number(value) and value > 0)
     return {float(value): found[value] for value in numbers}
 
 
 def draw_growth(
-    ax: Axes,
-    results: Results,
-    agents: Sequence[AgentSpec],
-    tasks: Mapping[float, TaskSpec],
-) -> Entries:
+    ax: Axes, results: Results, agents: Sequence[AgentSpec], tasks: Mapping[float, TaskSpec]
+) -> canvas.Entries:
     """Draw each agent's mean final regret in each task, by the number that tells tasks apart.
 
     Returns:
@@ -128,7 +104,7 @@ def draw_growth(
         for agent in agents
     }
     slopes = {label: loglog_slope(x, samples) for label, samples in finals.items()}
-    shown: Entries = []
+    shown: canvas.Entries = []
     for label in sorted(slopes, key=lambda one: slopes[one].value):
         found = [mean_interval(sample) for sample in finals[label]]
         means = np.array([one.value for one in found])
@@ -148,11 +124,11 @@ def draw_growth(
         )
         shown += [(bars, text)]
     ax.set(xscale="log", ylabel="mean final regret")
-    tick_at(ax, x.tolist())
+    grid.tick_at(ax, x.tolist())
     if any(sample.mean() > 0 for samples in finals.values() for sample in samples):
         ax.set_yscale("log")
-        plain_log(ax.yaxis)
-    tidy(ax, "both")
+        canvas.plain_log(ax.yaxis)
+    canvas.tidy(ax, "both")
     return shown
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from wgp_agents.benchmark.experiment import AgentSpec
-from wgp_agents.registry import AGENTS, FAMILIES
+from wgp_agents.registry import AGENTS, FAMILIES, agent_entry
 
 __all__ = ["DASHES", "STYLES", "Style", "base_style", "styles"]
 
@@ -20,19 +20,12 @@ DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 2.5"}
 
 
 class Style(NamedTuple):
-    """How one agent looks.
+    """How one agent looks."""
 
-    Attributes:
-        colour: As "#RRGGBB".
-        marker: Matplotlib's marker, "" for none.
-        line: Matplotlib's line, one of `DASHES`.
-        dash: The same line as a `stroke-dasharray` of SVG, "" where it is solid.
-    """
-
-    colour: str
-    marker: str
-    line: str
-    dash: str
+    colour: str  # as "#RRGGBB"
+    marker: str  # Matplotlib's marker, "" for none
+    line: str  # Matplotlib's line, one of `DASHES`
+    dash: str  # the same line as a `stroke-dasharray` of SVG, "" where it is solid
 
 
 def style(colour: str, marker: str, line: str) -> Style:
@@ -76,8 +69,9 @@ def base_style(name: str) -> Style:
     """
     if name in STYLES:
         return STYLES[name]
-    family = AGENTS[name].family
+    family = agent_entry(name).family
     kin = [one.name for one in AGENTS.values() if one.family == family and one.name not in STYLES]
+    kin += [] if name in kin else [name]  # of somebody's own class
     row, column = divmod(kin.index(name), len(CYCLE))
     marker = MARKERS[(kin.index(name) + 4 * FAMILIES.index(family)) % len(MARKERS)]
     return style(CYCLE[column], marker, LINES[row % len(LINES)])

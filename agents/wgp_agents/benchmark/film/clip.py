@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.results import MOST_CHANGES
-from wgp_agents.registry import AGENTS, make
+from wgp_agents.core.access import EnvLike
+from wgp_agents.registry import agent_entry, make
+from wgp_gym.envs.task import Task
 from wgp_gym.registration import ENVIRONMENTS
-from wgp_gym.types import Array
+from wgp_gym.types import Action, Array, Observation
 from wgp_gym.validation import check_choice, check_int, reject
 
 __all__ = ["Clip", "record"]
@@ -24,37 +26,21 @@ BEYOND = 0.2  # of the range of truth, means and rewards, by which bands may ext
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """An episode as a film shows it, F frames of S steps.
+    """An episode as a film shows it, F frames of S steps."""
 
-    Attributes:
-        title: What stands above it.
-        domain: The arms' places, `(n, d)`.
-        names: The arms' names, or None where they have coordinates.
-        shown: The steps that are shown, counted from 0, `(F,)`.
-        mean: The posterior mean before these steps, `(F, n)`.
-        low: The lower end of the confidence band, `(F, n)`.
-        high: Its upper end, `(F, n)`.
-        truth: f_t at these steps, `(F, n)`.
-        best: Where it is largest, `(F, d)`.
-        played: Where was played at each step, `(S, d)`; with names, the arm's index.
-        paid: The rewards, `(S,)`.
-        regret: The cumulative regret, `(S,)`.
-        changes: The steps, counted from 1, that are the first to meet a new function.
-    """
-
-    title: str
-    domain: Array
-    names: list[str] | None
-    shown: NDArray[np.intp]
-    mean: Array
-    low: Array
-    high: Array
-    truth: Array
-    best: Array
-    played: Array
-    paid: Array
-    regret: Array
-    changes: Sequence[int]
+    title: str  # what stands above it
+    domain: Array  # the arms' places, `(n, d)`
+    names: list[str] | None  # the arms' names, or None where they have coordinates
+    shown: NDArray[np.intp]  # the steps that are shown, counted from 0, `(F,)`
+    mean: Array  # the posterior mean before these steps, `(F, n)`
+    low: Array  # the lower end of the confidence band, `(F, n)`
+    high: Array  # its upper end, `(F, n)`
+    truth: Array  # f_t at these steps, `(F, n)`
+    best: Array  # where it is largest, `(F, d)`
+    played: Array  # where was played at each step, `(S, d)`; with names, the arm's index
+    paid: Array  # the rewards, `(S,)`
+    regret: Array  # the cumulative regret, `(S,)`
+    changes: Sequence[int]  # the steps, counted from 1, that are the first to meet a new function
 
     @property
     def places(self) -> Array:
@@ -80,22 +66,20 @@ def record(
     agent: str,
     seed: int,
     kwargs: Mapping[str, Any],
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     every: int,
     steps: int | None,
 ) -> Clip:
-    """Play an episode and keep what the frames show.
-
-    Raises:
-        ValueError: If the agent has no posterior, the arms have too many coordinates, or a
-            parameter is out of its range.
-    """
-    env, player, observation = start(environment, agent, seed, kwargs, parameters)
+    """Play an episode and keep what the frames show; ValueError if it cannot be filmed."""
+    env = drawable_env(environment, kwargs)
+    observation, _ = env.reset(seed=seed)
+    player = agent_with_posterior(agent, env, parameters)
+    player.reset(seed)
     inner: Any = env.unwrapped
     task = inner.task
     steps = task.horizon if steps is None else check_int("steps", steps, "film", 1, task.horizon)
     shown = np.unique(np.append(np.arange(0, steps, every), steps - 1))
-    kept: dict[str, list[Any]] = {name: [] for name in ("mean", "low", "high", "truth", "best")}
+    kept: dict[str, list[Array]] = {name: [] for name in ("mean", "low", "high", "truth", "best")}
     played, paid, regret, changes = [], [], [], []
     for t in range(steps):
         if t in shown:
@@ -113,7 +97,7 @@ def record(
         if info["changed"]:
             changes.append(t + 1)
     return Clip(
-        title=f"{AGENTS[agent].title} in {environment}",
+        title=f"{agent_entry(agent).title} in {environment}",
         domain=task.domain,
         names=task.arm_names,
         shown=shown,
@@ -125,45 +109,28 @@ def record(
     )
 
 
-def start(
-    environment: str,
-    agent: str,
-    seed: int,
-    kwargs: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-) -> tuple[Any, Any, Any]:
-    """Return environment and agent at the start of an episode, and its first observation.
-
-    Raises:
-        ValueError: If the agent has no posterior, the arms have too many coordinates, or a
-            parameter is out of its range.
-    """
+def drawable_env(environment: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Observation, Action]:
+    """Return the environment, if its arms lie on a line or on a square grid."""
     check_choice("environment", environment, "film", [entry.id for entry in ENVIRONMENTS])
-    check_choice("agent", agent, "film", AGENTS)
-    env: Any = gymnasium.make(environment, **kwargs)
-    checked_shape(environment, env.unwrapped.task.domain)
-    observation, _ = env.reset(seed=seed)
-    player: Any = make(agent, env, **parameters)
+    env: gymnasium.Env[Observation, Action] = gymnasium.make(environment, **kwargs)
+    inner: Any = env.unwrapped
+    n, dim = inner.task.domain.shape
+    if dim > 2 or (dim == 2 and round(n**0.5) ** 2 != n):
+        rule = "one whose arms lie on a line or on a square grid"
+        reject("environment", "film", rule, f"{environment} with {n} arms in {dim} dimensions")
+    return env
+
+
+def agent_with_posterior(agent: str, env: EnvLike, parameters: Mapping[str, object]) -> Any:
+    """Return the agent, if it has a posterior to draw."""
+    agent_entry(agent, "film")
+    player = make(agent, env, **parameters)
     if not hasattr(player, "confidence_interval"):
         reject("agent", "film", "the name of an agent with a posterior, as 'wgp-ucb'", agent)
-    player.reset(seed)
-    return env, player, observation
+    return player
 
 
-def checked_shape(environment: str, domain: Any) -> None:
-    """Check that the arms can be drawn.
-
-    Raises:
-        ValueError: If they have more than two coordinates, or two without being a square grid.
-    """
-    side = round(len(domain) ** 0.5)
-    if domain.shape[1] > 2 or (domain.shape[1] == 2 and side**2 != len(domain)):
-        rule = "one whose arms lie on a line or on a square grid"
-        given = f"{environment} with {len(domain)} arms in {domain.shape[1]} dimensions"
-        reject("environment", "film", rule, given)
-
-
-def position(task: Any, action: Any) -> Any:
+def position(task: Task, action: Action) -> Array:
     """Return where an action stands, `(d,)`: its place, or the index of an arm with a name."""
     if task.arm_names:
         return np.array([float(action)])

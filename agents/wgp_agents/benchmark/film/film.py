@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wgp_agents.benchmark.film.clip import record
 from wgp_agents.benchmark.film.stage import DPI, Stage
@@ -31,8 +31,8 @@ def film(
     agent: str = "wgp-ucb",
     *,
     seed: int = 0,
-    kwargs: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    kwargs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
     every: int = 5,
     fps: int = 12,
     steps: int | None = None,
@@ -70,7 +70,7 @@ def film(
     stage = Stage(clip)
     path.parent.mkdir(parents=True, exist_ok=True)
     writer, setting = camera(path, fps, binary)
-    with whole(path) as part, setting, writer.saving(stage.screen, str(part), DPI):
+    with replaced_at_end(path) as part, setting, writer.saving(stage.screen, str(part), DPI):
         for frame in range(len(clip.shown)):
             stage.show(frame)
             writer.grab_frame()
@@ -78,7 +78,7 @@ def film(
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def replaced_at_end(path: Path) -> Iterator[Path]:
     """Give a file to write to, of the same ending, that becomes `path` unless something fails."""
     part = path.with_name(f".{path.stem}.part{path.suffix}")
     try:
@@ -89,11 +89,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def ffmpeg() -> str:
-    """Return the path of ffmpeg: that of the system, or that of the package imageio-ffmpeg.
-
-    Raises:
-        RuntimeError: If there is neither.
-    """
+    """Return the path of ffmpeg: that of the system, or that of the package imageio-ffmpeg."""
     found = shutil.which("ffmpeg")
     if found:
         return found
@@ -108,7 +104,7 @@ def ffmpeg() -> str:
 
 def camera(
     path: Path, fps: int, binary: str
-) -> tuple[AbstractMovieWriter, AbstractContextManager[Any]]:
+) -> tuple[AbstractMovieWriter, AbstractContextManager[object]]:
     """Return what writes the film, and the setting that it needs meanwhile."""
     import matplotlib
     from matplotlib.animation import FFMpegWriter, PillowWriter

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wgp_agents.benchmark.figures.canvas import AS_IT_IS
+from wgp_agents.benchmark.figures.canvas import PLAIN_TEXT, Keywords
 from wgp_agents.benchmark.film.clip import Clip
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 __all__ = ["Arms", "Line", "Map", "Panel", "Strip"]
 
@@ -26,12 +27,7 @@ NOTE = 9.5  # points, of legends
 
 
 class Panel(ABC):
-    """A part of the figure.
-
-    Args:
-        clip: The episode.
-        axes: Where it is drawn.
-    """
+    """A part of the figure that shows a clip in some axes."""
 
     def __init__(self, clip: Clip, axes: Sequence[Axes]) -> None:
         self.clip = clip
@@ -53,23 +49,20 @@ class Line(Panel):
         """Draw the curves' first state."""
         (ax,) = axes
         self.x = self.clip.places
-        band: dict[str, Any] = {"color": BLUE, "alpha": 0.18, "linewidth": 0}
+        band: Keywords = {"color": BLUE, "alpha": 0.18, "linewidth": 0}
         self.band = ax.fill_between(self.x, self.x, label="confidence band", **band)
-        (self.mean,) = ax.plot(self.x, self.x, color=BLUE, linewidth=2, label="posterior mean")
-        (self.truth,) = ax.plot(self.x, self.x, color=ORANGE, linewidth=2, label="truth $f_t$")
-        self.marks = Marks(self.clip, ax)
-        frame_of_rewards(ax, self.clip)
+        (mean,) = ax.plot(self.x, self.x, color=BLUE, linewidth=2, label="posterior mean")
+        (truth,) = ax.plot(self.x, self.x, color=ORANGE, linewidth=2, label="truth $f_t$")
+        self.marks = Marks(self.clip, ax, mean, truth)
         ax.set_xlabel("x")
         ax.set_xlim(self.x.min(), self.x.max())
-        return [self.band, self.mean, self.truth, *self.marks.moving]
+        return [self.band, *self.marks.moving]
 
     def show(self, frame: int) -> None:
         """Move the curves and the plays."""
         low, high = self.clip.low[frame], self.clip.high[frame]
         edge = np.concatenate([np.stack([self.x, low], 1), np.stack([self.x, high], 1)[::-1]])
         self.band.set_verts([edge])
-        self.mean.set_ydata(self.clip.mean[frame])
-        self.truth.set_ydata(self.clip.truth[frame])
         self.marks.show(frame)
 
 
@@ -81,62 +74,45 @@ class Arms(Panel):
         (ax,) = axes
         self.x = self.clip.places
         width = min(9, 240 / len(self.x))
-        wide: dict[str, Any] = {
-            "color": BLUE,
-            "alpha": 0.22,
-            "linewidth": width,
-        }
+        wide: Keywords = {"color": BLUE, "alpha": 0.22, "linewidth": width}
         self.bars = ax.vlines(self.x, self.x, self.x + 1, label="confidence interval", **wide)
-        dots: dict[str, Any] = {"linestyle": "none", "zorder": 3}
-        (self.mean,) = ax.plot(
-            self.x, self.x, marker="o", markersize=5, color=BLUE, label="posterior mean", **dots
-        )
-        (self.truth,) = ax.plot(
-            self.x,
-            self.x,
-            marker="_",
-            markersize=min(14, 300 / len(self.x)),
-            markeredgewidth=2.5,
-            color=ORANGE,
-            label="truth $f_t$",
-            **dots,
-        )
-        self.marks = Marks(self.clip, ax)
-        frame_of_rewards(ax, self.clip)
-        ax.set_xticks(self.x, self.clip.names or [], rotation=90, fontsize=7.5, **AS_IT_IS)
+        dots: Keywords = {"linestyle": "none", "zorder": 3}
+        dots |= {"markersize": 5, "color": BLUE}
+        (mean,) = ax.plot(self.x, self.x, marker="o", label="posterior mean", **dots)
+        dots |= {"markersize": min(14, 300 / len(self.x)), "color": ORANGE, "markeredgewidth": 2.5}
+        (truth,) = ax.plot(self.x, self.x, marker="_", label="truth $f_t$", **dots)
+        self.marks = Marks(self.clip, ax, mean, truth)
+        ax.set_xticks(self.x, self.clip.names or [], rotation=90, fontsize=7.5, **PLAIN_TEXT)
         ax.set_xlim(-0.7, len(self.x) - 0.3)
-        return [self.bars, self.mean, self.truth, *self.marks.moving]
+        return [self.bars, *self.marks.moving]
 
     def show(self, frame: int) -> None:
         """Move the arms and the plays."""
         ends = np.stack([self.clip.low[frame], self.clip.high[frame]], axis=1)
         self.bars.set_segments(list(np.stack([np.stack([self.x, self.x], 1), ends], axis=2)))
-        self.mean.set_ydata(self.clip.mean[frame])
-        self.truth.set_ydata(self.clip.truth[frame])
         self.marks.show(frame)
 
 
 class Marks:
-    """The plays at their rewards, the older the fainter, and the optimum.
+    """Mean, truth and its optimum, and the plays at their rewards, the older the fainter."""
 
-    Args:
-        clip: The episode.
-        ax: Where they are drawn.
-    """
-
-    def __init__(self, clip: Clip, ax: Axes) -> None:
-        self.clip = clip
+    def __init__(self, clip: Clip, ax: Axes, mean: Line2D, truth: Line2D) -> None:
+        self.clip, self.mean, self.truth = clip, mean, truth
         self.past = ax.scatter([], [], s=24, color=GREEN, linewidths=0, zorder=4)
-        now: dict[str, Any] = {"color": GREEN, "markersize": 9, "markeredgecolor": "white"}
+        now: Keywords = {"color": GREEN, "markersize": 9, "markeredgecolor": "white"}
         self.line = ax.axvline(0, color=GREEN, linestyle=":", linewidth=1.2, zorder=2)
         (self.last,) = ax.plot([0], [0], "o", label="reward", zorder=6, **now)
-        star: dict[str, Any] = {"color": ORANGE, "markersize": 17, "markeredgecolor": "white"}
+        star: Keywords = {"color": ORANGE, "markersize": 17, "markeredgecolor": "white"}
         (self.best,) = ax.plot([0], [0], "*", label="optimum", zorder=5, **star)
-        self.moving: list[Artist] = [self.past, self.line, self.last, self.best]
+        plays: list[Artist] = [self.past, self.line, self.last, self.best]
+        self.moving = [mean, truth, *plays]
+        frame_of_rewards(ax, clip)
 
     def show(self, frame: int) -> None:
         """Move them."""
         clip, t = self.clip, self.clip.shown[frame]
+        self.mean.set_ydata(clip.mean[frame])
+        self.truth.set_ydata(clip.truth[frame])
         place = clip.played[t, 0]
         recent = slice(max(t - RECENT, 0), t)
         self.past.set_offsets(np.stack([clip.played[recent, 0], clip.paid[recent]], axis=1))
@@ -156,7 +132,7 @@ class Map(Panel):
         clip = self.clip
         side = round(len(clip.domain) ** 0.5)
         half = 0.5 / (side - 1)
-        look: dict[str, Any] = {
+        look: Keywords = {
             "cmap": colormaps["cividis"].resampled(SHADES),
             "origin": "lower",
             "extent": (-half, 1 + half, -half, 1 + half),
@@ -172,9 +148,9 @@ class Map(Panel):
         figure: Any = axes[0].figure
         figure.colorbar(self.maps[1], ax=list(axes)).outline.set_visible(False)
         self.past = axes[0].scatter([], [], s=26, linewidths=0.6, zorder=3)
-        cross: dict[str, Any] = {"color": "white", "markersize": 11, "markeredgecolor": "black"}
+        cross: Keywords = {"color": "white", "markersize": 11, "markeredgecolor": "black"}
         self.last = [ax.plot([0], [0], "X", zorder=5, **cross)[0] for ax in axes]
-        star: dict[str, Any] = {"color": ORANGE, "markersize": 17, "markeredgecolor": "white"}
+        star: Keywords = {"color": ORANGE, "markersize": 17, "markeredgecolor": "white"}
         (self.best,) = axes[1].plot([0], [0], "*", zorder=4, **star)
         return [*self.maps, self.past, *self.last, self.best]
 

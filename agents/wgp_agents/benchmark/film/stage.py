@@ -1,4 +1,4 @@
-"""The figure of a film: what rests is drawn once, what moves for every frame."""
+"""The figure of a film: what stays is drawn once, what moves for every frame."""
 
 from __future__ import annotations
 
@@ -18,12 +18,9 @@ TITLE = 13  # points
 
 
 class Stage:
-    """The figure of a film; `show` makes it show a frame.
+    """The figure of a clip; `show` makes `screen` show a frame.
 
     What does not move is drawn once and kept as a picture, so that a frame costs little.
-
-    Args:
-        clip: The episode.
     """
 
     def __init__(self, clip: Clip) -> None:

@@ -1,7 +1,7 @@
 """The charts of a report's page, as data for Plotly.
 
 Colours are left to the page, which has two, and so is which agents are shown: a trace says of
-which agent it is. What stands for many traces is told once.
+which agent it is. What many traces share is given once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wgp_agents.benchmark.figures.grid import is_log
+from wgp_agents.benchmark.figures.canvas import is_wide
+from wgp_agents.benchmark.figures.grid import LOG_FROM
 from wgp_agents.benchmark.report.numbers import decimals_for
 from wgp_agents.benchmark.report.summary import (
     Agent,
@@ -43,30 +44,19 @@ BLUES: Scale = [(0.0, "#f2f6fa"), (1.0, "#12497c")]  # dark is better
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart.
+    """A chart."""
 
-    Attributes:
-        section: The heading that it stands under.
-        title: Its title.
-        caption: What it shows.
-        kind: "lines", "boxes" or "map".
-        data: Plotly's traces; "agent" is the number of the agent that each belongs to, None where
-            it always shows, "like" that of the agent in whose colour it is drawn. "low" and
-            "high" are a band.
-        layout: Plotly's layout.
-        task: The number of its task; None where it is of no single one.
-        x: Where all traces of a line chart are given.
-        agents: The numbers of the agents in the rows and columns of a map.
-    """
-
-    section: str
+    section: str  # the heading that it stands under
     title: str
-    caption: str
-    kind: str
+    caption: str  # what it shows
+    kind: str  # "lines", "boxes" or "map"
+    # Plotly's traces; "agent" is the number of the agent that each belongs to, None where it always
+    # shows, "like" that of the agent in whose colour it is drawn. "low" and "high" are a band.
     data: list[Json]
     layout: Json
-    task: int | None = None
-    x: list[float] = field(default_factory=list)
+    task: int | None = None  # the number of its task; None where it is of no single one
+    x: list[float] = field(default_factory=list)  # where all traces of a line chart are given
+    # The numbers of the agents in the rows and columns of a map.
     agents: list[int] = field(default_factory=list)
 
 
@@ -74,26 +64,18 @@ def charts(summary: Summary) -> list[Chart]:
     """Return all charts, those of each task first."""
     found: list[Chart] = []
     for i, task in enumerate(summary.tasks):
-        found += [cumulative(summary, i, task), per_step(summary, i, task)]
+        played = {label: summary.played[task.name, label] for label in summary.labels}
+        sums = {label: one.cumulative for label, one in played.items()}
+        caption = f"mean over the runs; bands: 1.96 standard errors on either side{some(task)}"
+        found.append(curves(summary, i, sums, "Cumulative regret", caption))
+        steps = {label: one.per_step for label, one in played.items()}
+        caption = f"mean over the runs and the last 10 steps{some(task)}"
+        found.append(curves(summary, i, steps, "Regret per step", caption))
         found += [boxes(summary, i, task), *plays(summary, i, task)]
     found += [*profiles(summary), *improvement(summary)]
     found += [sensitivity(summary, one) for one in summary.sensitivity]
     found += [parameter_map(summary, one) for one in summary.maps]
     return found + [growth(summary, one) for one in summary.growth]
-
-
-def cumulative(summary: Summary, i: int, task: Task) -> Chart:
-    """Return the mean cumulative regret of all agents."""
-    found = {label: summary.played[task.name, label].cumulative for label in summary.labels}
-    caption = f"mean over the runs; bands: 1.96 standard errors on either side{some(task)}"
-    return curves(summary, i, found, "Cumulative regret", f"cumulative regret ({UNIT})", caption)
-
-
-def per_step(summary: Summary, i: int, task: Task) -> Chart:
-    """Return the mean regret per step of all agents."""
-    found = {label: summary.played[task.name, label].per_step for label in summary.labels}
-    caption = f"mean over the runs and the last 10 steps{some(task)}"
-    return curves(summary, i, found, "Regret per step", f"regret per step ({UNIT})", caption)
 
 
 def some(task: Task) -> str:
@@ -102,9 +84,7 @@ def some(task: Task) -> str:
     return "" if shown == task.horizon else f"; {shown} of {task.horizon} steps shown"
 
 
-def curves(
-    summary: Summary, i: int, found: dict[str, Curve], title: str, y_title: str, caption: str
-) -> Chart:
+def curves(summary: Summary, i: int, found: dict[str, Curve], title: str, caption: str) -> Chart:
     """Return curves over time, the lowest end first, with lines where the function changes."""
     order = sorted(found, key=lambda label: float(found[label].mean[-1]))
     data = []
@@ -116,6 +96,7 @@ def curves(
         data.append(trace)
     if summary.tasks[i].changes:
         caption += "; dashed: the function changes"
+    y_title = f"{title.lower()} ({UNIT})"
     return over_time("Regret", title, caption, data, summary, i, y_title)
 
 
@@ -240,7 +221,7 @@ def sensitivity(summary: Summary, found: Sensitivity) -> Chart:
         data.append(trace | {"x": one.x, "name": plain_text(one.label)})
     places = np.array([x for one in found.lines for x in one.x])
     layout = {
-        "xaxis": axis(found.parameter, log=is_log(places)),
+        "xaxis": axis(found.parameter, log=is_wide(places, LOG_FROM)),
         "yaxis": axis(f"final regret ({UNIT})"),
         "showlegend": True,
     }

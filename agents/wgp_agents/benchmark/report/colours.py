@@ -30,16 +30,10 @@ def agent_rules(colours: Sequence[str]) -> str:
 
 
 def readable(colour: str, paper: str, least: float) -> str:
-    """Return `colour`, moved away from `paper` until the contrast is at least `least`.
+    """Return `colour`, "#rrggbb", moved away from `paper` until their contrast is at least `least`.
 
-    Args:
-        colour: As "#rrggbb".
-        paper: The background, as "#rrggbb".
-        least: The contrast ratio wanted, in [1, 21).
-
-    Returns:
-        The first of 51 even mixtures with black (on light paper) or white (on dark paper) that
-        has the contrast, as "#rrggbb".
+    It is the first of 51 even mixtures with black (on light paper) or white (on dark paper) that
+    has this contrast ratio, which is in [1, 21).
     """
     target = (0.0, 0.0, 0.0) if _luminance(_parse(paper)) > 0.18 else (1.0, 1.0, 1.0)
     start = _parse(colour)

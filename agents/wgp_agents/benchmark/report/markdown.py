@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wgp_agents.benchmark.files import write_whole
+from wgp_agents.benchmark.report.numbers import with_interval
 from wgp_agents.benchmark.report.summary import Summary
-from wgp_agents.benchmark.report.text import findings, interval, left_out
+from wgp_agents.benchmark.report.text import findings, left_out
 
 __all__ = ["fill_in", "markdown", "regret_table", "write_markdown"]
 
@@ -40,7 +41,7 @@ def regret_table(summary: Summary) -> str:
     best = {task: summary.best(task) for task in tasks}
     rows = [["agent", *tasks]]
     for agent in summary.agents:
-        cells = {task: interval(summary.rows[task, agent.label].mean) for task in tasks}
+        cells = {task: with_interval(summary.rows[task, agent.label].mean) for task in tasks}
         marked = [
             f"**{cell}**" if best[task] == agent.label else cell for task, cell in cells.items()
         ]
@@ -48,17 +49,17 @@ def regret_table(summary: Summary) -> str:
     if len(tasks) > max(len(summary.agents), MOST_COLUMNS):
         rows[0][0] = "task"
         rows = [list(row) for row in zip(*rows, strict=True)]
-    return table(rows)
+    return markdown_table(rows)
 
 
 def growth_tables(summary: Summary) -> list[str]:
     """Return for each number that tasks vary how the final regret grows with it."""
     parts = []
     for growth in summary.growth:
-        rows = [[line.agent, interval(line.slope, 2)] for line in growth.lines if line.slope]
+        rows = [[line.agent, with_interval(line.slope, 2)] for line in growth.lines if line.slope]
         if rows:
             parts.append(f"{escaped(growth.title)}, slope of the logarithms:")
-            parts.append(table([["agent", "slope"], *rows]))
+            parts.append(markdown_table([["agent", "slope"], *rows]))
     return parts
 
 
@@ -73,13 +74,14 @@ def aggregate_table(summary: Summary) -> list[str]:
         f"the probability that a run is better than one of {leader} in the same task:"
     )
     rows = [
-        [row.agent, interval(row.iqm, 3), interval(row.beats_leader, 2)]
+        [row.agent, with_interval(row.iqm, 3), with_interval(row.beats_leader, 2)]
         for row in summary.aggregate
     ]
-    return [text, table([["agent", "interquartile mean", f"better than {summary.leader}"], *rows])]
+    head = ["agent", "interquartile mean", f"better than {summary.leader}"]
+    return [text, markdown_table([head, *rows])]
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows of cells, the first of them the head."""
     cells = [[escaped(cell).replace("|", "\\|") for cell in row] for row in rows]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -107,11 +109,7 @@ def write_markdown(summary: Summary, path: Path) -> None:
 
 
 def fill_in(path: Path, name: str, text: str) -> None:
-    """Put a text between `<!-- NAME -->` and `<!-- /NAME -->` in a file, as a README's results.
-
-    Raises:
-        ValueError: If the file has no such marks, or is no text.
-    """
+    """Put a text between `<!-- NAME -->` and `<!-- /NAME -->` in a file, as a README's results."""
     try:
         whole = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:

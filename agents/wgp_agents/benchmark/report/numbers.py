@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["decimals_for", "finite", "for_page", "number", "with_interval"]
+from wgp_agents.benchmark.statistics import Interval
+
+__all__ = ["decimals_for", "finite", "for_page", "with_interval"]
 
 
-def with_interval(value: float, low: float, high: float, decimals: int | None = None) -> str:
+def with_interval(found: Interval | None, decimals: int | None = None) -> str:
     """Return a value with its interval, as "254 (240 to 268)", or alone where that is undefined.
 
-    Args:
-        value: The value.
-        low: The interval's lower end.
-        high: Its upper end.
-        decimals: Of all three; by default as many as show three digits of the largest.
+    All three have the same decimals, by default those that show three digits of the largest.
+    Where there is no value, the text is empty.
     """
+    if found is None:
+        return ""
+    value, low, high = found
     ends = math.isfinite(low) and math.isfinite(high)
     if decimals is None:
         decimals = decimals_for(max(map(abs, (value, low, high))) if ends else abs(value))

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from wgp_agents.benchmark.files import write_whole
 from wgp_agents.benchmark.report.charts import Chart, charts
@@ -106,7 +105,7 @@ def preselected(summary: Summary) -> list[bool]:
     return [agent.reference or agent.label in best for agent in summary.agents]
 
 
-def parameters(values: Mapping[str, Any]) -> str:
+def parameters(values: Mapping[str, object]) -> str:
     """Return parameters for people."""
     return ", ".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
 

@@ -28,8 +28,7 @@ from wgp_agents.benchmark.report.summary import (
     Task,
 )
 from wgp_agents.benchmark.report.sweeps import growth, parameter_maps, sensitivity
-from wgp_agents.benchmark.results import Results
-from wgp_agents.benchmark.shares import competitors, relative_regrets, scored, yardstick
+from wgp_agents.benchmark.results import Results, competitors, relative_regrets, scored, yardstick
 from wgp_agents.benchmark.statistics import (
     Difference,
     adaptation_times,
@@ -43,7 +42,6 @@ from wgp_agents.benchmark.statistics import (
     profile_shares,
     smoothed,
 )
-from wgp_agents.registry import AGENTS
 from wgp_gym.types import Array
 
 __all__ = ["WINDOW", "adaptation_threshold", "band", "summarise", "timings"]
@@ -104,7 +102,7 @@ def agents_of(results: Results) -> list[Agent]:
         Agent(
             label=agent.label,
             name=agent.name,
-            purpose=AGENTS[agent.name].summary,
+            purpose=agent.entry.summary,
             parameters=agent.parameters,
             reference=agent.reference,
             style=looks[agent.label],

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.grid import is_number
+from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.report.summary import (
     Growth,
     GrowthLine,
@@ -19,7 +20,7 @@ from wgp_agents.benchmark.report.summary import (
     Sensitivity,
 )
 from wgp_agents.benchmark.statistics import Interval, loglog_slope
-from wgp_agents.registry import AGENTS
+from wgp_agents.registry import agent_entry
 from wgp_gym.types import Array
 
 __all__ = ["growth", "parameter_maps", "sensitivity"]
@@ -38,7 +39,7 @@ def sensitivity(
         lines = []
         for name, specs in by_name(agents).items():
             for rest, points in groups(specs, parameter):
-                label = " ".join(filter(None, [AGENTS[name].title, words(rest)]))
+                label = " ".join(filter(None, [agent_entry(name).title, words(rest)]))
                 values = [means[task, spec.label] for _, spec in points]
                 x = [value for value, _ in points]
                 lines.append(ParameterLine(label, points[0][1].label, x, values))
@@ -67,13 +68,11 @@ def placed(specs: Sequence[AgentSpec], across: str, along: str) -> dict[tuple[fl
     """Return labels by two parameters' values; none where others vary beside them."""
     found: dict[tuple[float, float], str] = {}
     for spec in specs:
-        taken = [spec.settings.get(key) for key in (across, along)]
-        if not all(map(is_number, taken)):
-            continue
-        place = float(taken[0]), float(taken[1])  # type: ignore[arg-type]
-        if place in found:
-            return {}
-        found[place] = spec.label
+        x, y = spec.settings.get(across), spec.settings.get(along)
+        if is_number(x) and is_number(y):
+            if (place := (float(x), float(y))) in found:
+                return {}
+            found[place] = spec.label
     return found
 
 
@@ -129,23 +128,23 @@ def numeric(specs: Sequence[AgentSpec], name: str) -> list[str]:
 
 def groups(
     specs: Sequence[Spec], varied: str
-) -> Iterator[tuple[dict[str, Any], list[tuple[float, Spec]]]]:
+) -> Iterator[tuple[dict[str, JSON], list[tuple[float, Spec]]]]:
     """Yield the specs that differ in one parameter alone, as (its value, spec), in its order.
 
     Each group comes with those other parameters in which it differs from other groups.
     """
-    found: dict[str, tuple[dict[str, Any], dict[float, Spec]]] = {}
+    found: dict[str, tuple[dict[str, JSON], dict[float, Spec]]] = {}
     for spec in specs:
-        if is_number(spec.settings.get(varied)):
+        if is_number(value := spec.settings.get(varied)):
             rest = {key: value for key, value in spec.settings.items() if key != varied}
             _, points = found.setdefault(repr(sorted(rest.items())), (rest, {}))
-            points.setdefault(float(spec.settings[varied]), spec)
+            points.setdefault(float(value), spec)
     lines = [(rest, points) for rest, points in found.values() if len(points) > 1]
     for rest, points in lines:
         apart = [key for key in rest if any(other.get(key) != rest[key] for other, _ in lines)]
         yield {key: rest[key] for key in apart}, sorted(points.items())
 
 
-def words(values: Mapping[str, Any]) -> str:
+def words(values: Mapping[str, JSON]) -> str:
     """Return parameters for people."""
     return ", ".join(f"{key}={value}" for key, value in values.items())

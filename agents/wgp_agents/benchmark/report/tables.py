@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wgp_agents.benchmark.files import write_csv
@@ -29,21 +30,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a place of a table.
+    """What stands in a place of a table."""
 
-    Attributes:
-        text: What is shown.
-        value: What the column is sorted by; None where there is nothing.
-        spread: The interval, shown after the text.
-        agent: The number of the agent that it names.
-        best: Whether it is the best of its column.
-    """
-
-    text: str
-    value: float | str | None = None
-    spread: str = ""
-    agent: int | None = None
-    best: bool = False
+    text: str  # what is shown
+    value: float | str | None = None  # what the column is sorted by; None where there is nothing
+    spread: str = ""  # the interval, shown after the text
+    agent: int | None = None  # the number of the agent that it names
+    best: bool = False  # whether it is the best of its column
 
 
 @dataclass(frozen=True)
@@ -56,21 +49,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
-
-    Attributes:
-        title: Its title.
-        caption: What it is about.
-        columns: The heads of its columns.
-        lines: Its rows.
-        task: The number of its task; None where it is of no single one.
-    """
+    """A table."""
 
     title: str
-    caption: str
+    caption: str  # what it is about
     columns: list[Column]
     lines: list[Line] = field(default_factory=list)
-    task: int | None = None
+    task: int | None = None  # the number of its task; None where it is of no single one
 
 
 def write_tables(summary: Summary, folder: Path) -> None:
@@ -100,61 +85,45 @@ def page_tables(summary: Summary) -> list[Table]:
 def regret_table(summary: Summary, i: int, task: Task) -> Table:
     """Return the final regrets in a task."""
     rows = [summary.rows[task.name, label] for label in summary.labels]
-    columns = [
-        Column("Mean", "of the final regret, with its 95 % interval"),
-        Column("Median", "of the final regret, with its 95 % interval"),
-    ]
+    what = "of the final regret, with its 95 % interval"
     digits = shared_decimals([row.mean.value for row in rows])
-    cells = [
-        [ranged(row.mean, digits) for row in rows],
-        [ranged(row.median, digits) for row in rows],
-    ]
+    columns = {
+        Column("Mean", what): [ranged(row.mean, digits) for row in rows],
+        Column("Median", what): [ranged(row.median, digits) for row in rows],
+    }
     if any(row.share_of_random is not None for row in rows):
-        columns.append(Column("Of random play's", "mean regret over random play's"))
-        cells.append([percent(row) for row in rows])
+        head = Column("Of random play's", "mean regret over random play's")
+        columns[head] = [percent(row) for row in rows]
     if any(row.adaptation is not None for row in rows):
-        hint = "median steps after a change; a dash where it fails"
-        columns.append(Column("Adaptation", hint))
-        cells.append([plain(row.adaptation, 0) for row in rows])
+        head = Column("Adaptation", "median steps after a change; a dash where it fails")
+        columns[head] = [plain(row.adaptation, 0) for row in rows]
     caption = f"{task.runs} runs of {task.horizon} steps"
-    cells = [marked(summary, summary.labels, column) for column in cells]
-    return by_agent(summary, "Final regret", caption, columns, cells, task=i)
+    columns = {head: marked(summary, summary.labels, cells) for head, cells in columns.items()}
+    return by_agent(summary, "Final regret", caption, summary.labels, columns, i)
 
 
 def by_agent(
     summary: Summary,
     title: str,
     caption: str,
-    columns: Sequence[Column],
-    cells: Sequence[Sequence[Cell]],
-    *,
-    labels: Sequence[str] | None = None,
+    labels: Sequence[str],
+    columns: Mapping[Column, Sequence[Cell]],
     task: int | None = None,
 ) -> Table:
-    """Return a table with a row for each agent, or each of `labels`, from its columns' cells."""
+    """Return a table with a row for each of the agents, from the cells of its columns."""
     lines = []
-    for k, label in enumerate(summary.labels if labels is None else labels):
-        named = agent_cell(summary, label)
-        assert named.agent is not None
-        lines.append(Line(named.agent, [named, *(column[k] for column in cells)]))
+    for label, *cells in zip(labels, *columns.values(), strict=True):
+        lines.append(Line(summary.labels.index(label), [agent_cell(summary, label), *cells]))
     return Table(title, caption, [Column("Agent", numeric=False), *columns], lines, task)
 
 
 def marked(summary: Summary, labels: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells of a column, the lowest among competitors marked as the best."""
-    competes = [label in summary.competitors for label in labels]
-    known = [
-        cell.value
-        for cell, rival in zip(cells, competes, strict=True)
-        if rival and isinstance(cell.value, float)
-    ]
-    lowest = min(known, default=None)
-    return [
-        Cell(cell.text, cell.value, cell.spread, best=True)
-        if rival and lowest is not None and cell.value == lowest
-        else cell
-        for cell, rival in zip(cells, competes, strict=True)
-    ]
+    competing = set(summary.competitors)
+    named = list(zip(labels, cells, strict=True))
+    values = [c.value for label, c in named if label in competing and isinstance(c.value, float)]
+    lowest = min(values, default=math.nan)
+    return [replace(c, best=label in competing and c.value == lowest) for label, c in named]
 
 
 def differences_table(summary: Summary, i: int, task: str) -> Table:
@@ -172,7 +141,7 @@ def differences_table(summary: Summary, i: int, task: str) -> Table:
         difference = ranged(Interval(pair.difference, pair.low, pair.high), digits)
         said = verdict(pair)
         cells = [first, *[second] * minus, difference, Cell(said, said)]
-        lines.append(Line(first.agent or 0, cells))
+        lines.append(Line(summary.labels.index(pair.first), cells))
     columns = [
         Column("Agent", numeric=False),
         *[Column("Minus", numeric=False)] * minus,
@@ -193,44 +162,39 @@ def across_table(summary: Summary) -> Table:
     """Return how the agents do across tasks."""
     rows, labels = summary.aggregate, [row.agent for row in summary.aggregate]
     better = f"probability that a run is better than one of {summary.leader}, in the same task"
-    columns = [
-        Column("Interquartile mean", "of the shares, with its 95 % interval"),
-        Column("Mean", "of the shares"),
-        Column(f"Beats {summary.leader}", better),
-    ]
-    cells = [
-        marked(summary, labels, [ranged(row.iqm, 3) for row in rows]),
-        marked(summary, labels, [plain(row.mean_share, 3) for row in rows]),
-        [ranged(row.beats_leader, 2) for row in rows],
-    ]
+    iqms = marked(summary, labels, [ranged(row.iqm, 3) for row in rows])
+    means = marked(summary, labels, [plain(row.mean_share, 3) for row in rows])
+    columns = {
+        Column("Interquartile mean", "of the shares, with its 95 % interval"): iqms,
+        Column("Mean", "of the shares"): means,
+        Column(f"Beats {summary.leader}", better): [ranged(row.beats_leader, 2) for row in rows],
+    }
     caption = "shares of random play's regret, or of the competitors' mean without it"
-    return by_agent(summary, "Across tasks", caption, columns, cells, labels=labels)
+    return by_agent(summary, "Across tasks", caption, labels, columns)
 
 
 def growth_tables(summary: Summary) -> list[Table]:
     """Return the slopes with which regrets grow with numbers of the tasks."""
-    columns = [Column("Slope", "of the logarithms, by least squares, with its 95 % interval")]
+    head = Column("Slope", "of the logarithms, by least squares, with its 95 % interval")
     found = []
     for growth in summary.growth:
-        lines = [line for line in growth.lines if line.slope is not None]
-        cells, labels = [[ranged(line.slope, 2) for line in lines]], [line.agent for line in lines]
-        found.append(by_agent(summary, "Growth", growth.title, columns, cells, labels=labels))
+        slopes = {one.agent: ranged(one.slope, 2) for one in growth.lines if one.slope is not None}
+        columns = {head: list(slopes.values())}
+        found.append(by_agent(summary, "Growth", growth.title, list(slopes), columns))
     return found
 
 
 def cost_table(summary: Summary) -> Table:
     """Return what the agents cost."""
     costs, labels = summary.costs, [cost.agent for cost in summary.costs]
-    columns = [
-        Column("Milliseconds per run", "in a batch, environment and all"),
-        Column("Peak memory, MiB", "of the worker process up to then"),
-    ]
-    cells = [
-        marked(summary, labels, [plain(cost.milliseconds, 2) for cost in costs]),
-        [plain(cost.peak_memory, 0) for cost in costs],
-    ]
+    times = marked(summary, labels, [plain(cost.milliseconds, 2) for cost in costs])
+    memory = [plain(cost.peak_memory, 0) for cost in costs]
+    columns = {
+        Column("Milliseconds per run", "in a batch, environment and all"): times,
+        Column("Peak memory, MiB", "of the worker process up to then"): memory,
+    }
     caption = "median over the units of work; memory of the process that played them"
-    return by_agent(summary, "Cost", caption, columns, cells, labels=labels)
+    return by_agent(summary, "Cost", caption, labels, columns)
 
 
 def shared_decimals(values: list[float]) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from wgp_agents.benchmark.report.numbers import with_interval
 from wgp_agents.benchmark.report.summary import Summary
-from wgp_agents.benchmark.statistics import Difference, Interval
+from wgp_agents.benchmark.statistics import Difference
 
-__all__ = ["NOTES", "findings", "interval", "left_out"]
+__all__ = ["NOTES", "findings", "left_out"]
 
 MOST_NAMED = 4  # rivals that one sentence names
 
@@ -53,7 +53,7 @@ def finding(summary: Summary, task: str) -> str:
     pairs = [pair for pair in summary.differences[task] if best in (pair.first, pair.second)]
     beaten = [pair for pair in pairs if pair.better == best]
     unclear = [other(pair, best) for pair in pairs if pair.better is None]
-    mean = interval(summary.rows[task, best].mean)
+    mean = with_interval(summary.rows[task, best].mean)
     text = f"{task}: {best} has the lowest mean regret, {mean}."
     if beaten:
         text += f" It beats {len(beaten)} of {len(pairs)} other agents clearly."
@@ -67,8 +67,3 @@ def finding(summary: Summary, task: str) -> str:
 def other(pair: Difference, label: str) -> str:
     """Return the other agent of a pair."""
     return pair.second if pair.first == label else pair.first
-
-
-def interval(value: Interval | None, decimals: int | None = None) -> str:
-    """Return a value with its interval, for people; nothing where there is none."""
-    return "" if value is None else with_interval(*value, decimals)

@@ -12,19 +12,6 @@ import numpy as np
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_float, check_int, reject
 
-__all__ = [
-    "BLOCK",
-    "LEVEL",
-    "RESAMPLES",
-    "Interval",
-    "block_sizes",
-    "bootstrap_generator",
-    "checked_runs",
-    "checked_tasks",
-    "percentile_interval",
-    "resample_counts",
-]
-
 LEVEL = 0.95
 RESAMPLES = 2_000
 BLOCK = 2**20  # numbers held at once; resampling goes block by block

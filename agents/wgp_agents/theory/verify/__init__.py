@@ -1,1 +1,4 @@
-"""The statements of [Deng22], checked on real instances: see `wgp_agents.theory.verify.run`."""
+"""Checks of the statements of [Deng22]: each measures a value and compares it with its bound.
+
+A check is a function that yields rows and curves; `run` has them all, in the paper's order.
+"""

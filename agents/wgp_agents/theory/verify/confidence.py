@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,50 +11,44 @@ from numpy.typing import NDArray
 from wgp_agents.gp.width import CONFIDENCE, deng_width, step_delta
 from wgp_agents.theory.surrogate import surrogate
 from wgp_agents.theory.verify.play import Moment, batches
-from wgp_agents.theory.verify.row import Curve, Findings, Row, failure_share
+from wgp_agents.theory.verify.row import Curve, Row, share_row
 
 __all__ = ["all_times", "coverage", "drifting"]
 
 DELTA = 0.1
 DISCOUNT = 0.97
-PANEL = "coverage"
 ALL_TIMES = "Theorem 2, all t"  # Lemmas 10 and 11 claim it; Theorem 4 needs it
 
 
-def coverage(quick: bool, seed: int) -> Findings:
+def coverage(quick: bool, seed: int) -> Iterator[Row]:
     """Count in how many runs Theorem 2's interval misses f* somewhere, with its own sigma-acute.
 
     Two instances: the paper's functions, and f* = 0 with B = 0, where all of the width is there
     for the noise. The realised gain makes the interval narrower than the theorem's.
     """
     runs, horizon = (400, 200) if quick else (2_000, 500)
-    fixed = (10, 50, horizon)
-    found = Findings()
     for name, norm_bound in (("||f*|| = B", None), ("f* = 0, B = 0", 0.0)):
         for confidence in CONFIDENCE:
             where = f"SE l = 0.2, eta = {DISCOUNT}, lambda = R^2, {name}, {runs} runs"
             missed = misses(confidence, norm_bound, runs, horizon, seed)
             if confidence == "paper":
-                for t in fixed:
-                    share, low, high = failure_share(int(missed[t].sum()), runs)
+                for t in (10, 50, horizon):
                     claim = f"fails at t = {t} in at most a share delta of runs"
-                    row = Row("Theorem 2, fixed t", claim, where, share, DELTA, low, high)
-                    found.rows.append(row)
-            share, low, high = failure_share(int(missed.any(axis=0).sum()), runs)
+                    failed = int(missed[t].sum())
+                    yield share_row("Theorem 2, fixed t", claim, where, failed, runs, DELTA)
             claim = f"fails at any t <= {horizon} in at most delta: confidence = {confidence}"
             # The claim is false, but its failure needs more steps, or fewer features: `all_times`.
-            row = Row(ALL_TIMES, claim, where, share, DELTA, low, high)
-            found.rows.append(row)
-    return found
+            failed = int(missed.any(axis=0).sum())
+            yield share_row(ALL_TIMES, claim, where, failed, runs, DELTA)
 
 
 def misses(
     confidence: str, norm_bound: float | None, runs: int, horizon: int, seed: int
 ) -> NDArray[np.bool_]:
     """Return whether the interval misses f* anywhere, at every t and in every run, `(T + 1, B)`."""
-    kwargs: dict[str, Any] = {"horizon": horizon, "norm_bound": norm_bound}
+    kwargs = {"horizon": horizon, "norm_bound": norm_bound}
     parameters = {"discount": DISCOUNT, "width": "tight", "confidence": confidence, "delta": DELTA}
-    played = batches("WGPBandit-Stationary-v0", "wgp-ucb", runs, seed, kwargs, parameters)
+    played = batches("WGPBandit-Stationary-v0", runs, seed, kwargs, parameters)
     return np.concatenate([[outside(moment) for moment in batch] for batch in played], axis=1)
 
 
@@ -65,23 +59,20 @@ def outside(moment: Moment) -> NDArray[np.bool_]:
     return np.asarray(missed.any(axis=1))
 
 
-def drifting(quick: bool, seed: int) -> Findings:
+def drifting(quick: bool, seed: int) -> Iterator[Row]:
     """Count in how many runs Theorem 3's set misses the surrogate m_t at a fixed t."""
     runs, times = (100, (50, 150)) if quick else (2_000, (50, 250, 500))
-    found = Findings()
     for name in ("Abrupt", "Slow"):
         failures = dict.fromkeys(times, 0)
         kwargs, parameters = {"horizon": times[-1] + 1}, {"discount": DISCOUNT, "delta": DELTA}
-        played = batches(f"WGPBandit-{name}-v0", "wgp-ucb", runs, seed, kwargs, parameters)
+        played = batches(f"WGPBandit-{name}-v0", runs, seed, kwargs, parameters)
         for moment in chain.from_iterable(played):
             if moment.t in failures:
                 failures[moment.t] += int(outside_surrogate(moment).sum())
         for t, failed in failures.items():
-            share, low, high = failure_share(failed, runs)
             where = f"{name.lower()}, eta = {DISCOUNT}, lambda = R^2, {runs} runs"
             claim = f"m_t leaves the set at t = {t + 1} in at most a share delta of runs"
-            found.rows.append(Row("Theorem 3", claim, where, share, DELTA, low, high))
-    return found
+            yield share_row("Theorem 3", claim, where, failed, runs, DELTA)
 
 
 def outside_surrogate(moment: Moment) -> NDArray[np.bool_]:
@@ -106,29 +97,27 @@ def outside_surrogate(moment: Moment) -> NDArray[np.bool_]:
     return missed
 
 
-def all_times(quick: bool, seed: int) -> Findings:
+def all_times(quick: bool, seed: int) -> Iterator[Row | Curve]:
     """Break the time-uniform claim: one arm, f* = 0, B = 0, a short memory and a long time.
 
     The discounted noise sum is then an AR(1) process, which crosses any fixed bound in the end.
     """
     runs, decades = (500, (2, 3, 4)) if quick else (2_000, (2, 3, 4, 5))
     horizons = [10**k for k in decades]
-    found = Findings()
     for discount, forms in ((0.5, CONFIDENCE), (1.0, ("paper",))):
         shares = crossings(discount, runs, horizons, seed)
         for form in forms:
-            values = [failure_share(failed, runs) for failed in shares[form]]
-            y, low, high = np.array(values).T
-            label = form if discount < 1 else "no discount, paper"
-            found.curves.append(Curve(PANEL, label, np.array(horizons, float), y, low, high))
             where = f"one arm, f* = 0, eta = {discount}, lambda = 1, {runs} runs"
-            for horizon, ends in zip(horizons, values, strict=True):
+            false = form == "paper" and discount < 1
+            rows = []
+            for horizon, failed in zip(horizons, shares[form], strict=True):
                 claim = f"fails at any t <= {horizon:,} in at most delta: confidence = {form}"
-                share, lower, upper = ends
-                documented = form == "paper" and discount < 1
-                row = Row(ALL_TIMES, claim, where, share, DELTA, lower, upper, documented)
-                found.rows.append(row)
-    return found
+                given = ALL_TIMES, claim, where, failed, runs, DELTA
+                rows.append(share_row(*given, documented=false))
+            yield from rows
+            label = form if discount < 1 else "no discount, paper"
+            y, low, high = np.array([(row.measured, row.low, row.high) for row in rows]).T
+            yield Curve("coverage", label, np.array(horizons, float), y, low, high)
 
 
 def crossings(discount: float, runs: int, horizons: list[int], seed: int) -> dict[str, list[int]]:

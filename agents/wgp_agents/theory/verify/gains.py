@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.linalg import hadamard
 
-from wgp_agents.gp.gain import GainBound, gain_bound, greedy_gains, information_gain
+from wgp_agents.gp.gain import (
+    GainBound,
+    double_weights,
+    gain_bound,
+    greedy_gains,
+    information_gain,
+    single_weights,
+    total_weight,
+)
 from wgp_agents.gp.spectrum import Spectrum, mercer_spectrum
-from wgp_agents.gp.weights import double_weights, single_weights, total_weight
 from wgp_agents.theory.decay import Decay, ExponentialDecay, PolynomialDecay
-from wgp_agents.theory.verify.row import Curve, Findings, Row
-from wgp_gym.envs.synthetic import grid
+from wgp_agents.theory.verify.row import Curve, Row
+from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.fourier import quadrature_features
 from wgp_gym.kernels import Empirical, Kernel, Matern, SquaredExponential
@@ -26,42 +34,36 @@ KERNELS: dict[str, Kernel] = {
     "Matern nu = 0.5, l = 0.2": Matern(0.2, 0.5),
 }
 DISCOUNTS = (0.9, 0.97, 0.99)
-RIDGES = (0.01, 1.0)
+LAMBDAS = (0.01, 1.0)
 
 
-def gain_theorems(quick: bool, seed: int) -> Findings:
+def gain_theorems(quick: bool, seed: int) -> Iterator[Row | Curve]:
     """Compare greedy double-weighted gains with the universal and the weight-dependent bound."""
     del seed
     horizon = 500 if quick else 2_000
-    found = Findings()
     for name, kernel in KERNELS.items():
-        for dim in (1, 2):
-            domain = grid(100, 1) if dim == 1 else grid(15, 2)
+        for dim, domain in ((1, grid(100, 1)), (2, grid(15, 2))):
             spectrum = mercer_spectrum(kernel, domain)
             table = exact_features(kernel, domain).table
-            for ridge in RIDGES:
-                where = f"{name}, d = {dim}, lambda = {ridge}, T = {horizon}"
-                found.rows += theorem_rows(table, spectrum, ridge, horizon, where)
-    found.curves += gain_curves(horizon)
-    return found
+            for lam in LAMBDAS:
+                where = f"{name}, d = {dim}, lambda = {lam}, T = {horizon}"
+                yield from theorem_rows(table, spectrum, lam, horizon, where)
+    yield from gain_curves(horizon)
 
 
 def theorem_rows(
-    table: Array, spectrum: Spectrum, ridge: float, horizon: int, where: str
-) -> list[Row]:
+    table: Array, spectrum: Spectrum, lam: float, horizon: int, where: str
+) -> Iterator[Row]:
     """Return the row of Theorem 6, for the largest gain, and one of Theorem 7 for each eta."""
     weights = np.stack([double_weights(eta, horizon) for eta in (1.0, *DISCOUNTS)])
-    gains = greedy_gains(table, weights, ridge).gains[:, -1]
-    universal = gain_bound(spectrum, horizon, ridge)
+    gains = greedy_gains(table, weights, lam).gains[:, -1]
+    universal = gain_bound(spectrum, horizon, lam)
     claim = f"gamma-bar_T <= its bound for all weights ({described(spectrum, universal)})"
-    rows = [Row("Theorem 6", claim, f"{where}, w = 1", float(gains[0]), float(universal.value))]
+    yield Row("Theorem 6", claim, f"{where}, w = 1", float(gains[0]), float(universal.value))
     for eta, gain in zip(DISCOUNTS, gains[1:], strict=True):
-        bound = gain_bound(spectrum, total_weight(eta, power=2), ridge)
+        bound = gain_bound(spectrum, total_weight(eta, power=2), lam)
         claim = f"gamma-bar_T <= its bound for eta^-t ({described(spectrum, bound)})"
-        rows.append(
-            Row("Theorem 7", claim, f"{where}, eta = {eta}", float(gain), float(bound.value))
-        )
-    return rows
+        yield Row("Theorem 7", claim, f"{where}, eta = {eta}", float(gain), float(bound.value))
 
 
 def described(spectrum: Spectrum, bound: GainBound) -> str:
@@ -72,97 +74,66 @@ def described(spectrum: Spectrum, bound: GainBound) -> str:
 
 def gain_curves(horizon: int) -> list[Curve]:
     """Return gains and bounds against t, on the paper's setting."""
-    kernel, domain, eta, ridge = SquaredExponential(0.2), grid(100, 1), 0.97, 0.01
+    kernel, domain, eta, lam = SquaredExponential(0.2), grid(100, 1), 0.97, 0.01
     spectrum, t = mercer_spectrum(kernel, domain), np.arange(1.0, horizon + 1)
     table = exact_features(kernel, domain).table
-    weighted = greedy_gains(table, double_weights(eta, horizon), ridge).gains
-    plain = greedy_gains(table, np.ones(horizon), ridge).gains
-    flat = np.full(horizon, gain_bound(spectrum, total_weight(eta, power=2), ridge).value)
+    weighted = greedy_gains(table, double_weights(eta, horizon), lam).gains
+    plain = greedy_gains(table, np.ones(horizon), lam).gains
+    flat = np.full(horizon, gain_bound(spectrum, total_weight(eta, power=2), lam).value)
     return [
         Curve("gains", "greedy gamma (w = 1)", t, plain),
-        Curve("gains", "Theorem 6", t, gain_bound(spectrum, t, ridge).value),
+        Curve("gains", "Theorem 6", t, gain_bound(spectrum, t, lam).value),
         Curve("gains", f"greedy gamma-bar (eta = {eta})", t, weighted),
         Curve("gains", f"Theorem 7 (eta = {eta})", t, flat),
     ]
 
 
-def eigendecay(quick: bool, seed: int) -> Findings:
+def eigendecay(quick: bool, seed: int) -> Iterator[Row]:
     """Compare greedy gains with Corollary 8, as printed and mended."""
     del seed
     horizon = 500 if quick else 2_000
-    found = Findings()
-    cases: list[tuple[str, Kernel, str]] = [
-        ("Matern nu = 0.5, l = 0.2", KERNELS["Matern nu = 0.5, l = 0.2"], "polynomial"),
-        ("Matern nu = 2.5, l = 0.2", KERNELS["Matern nu = 2.5, l = 0.2"], "polynomial"),
-        ("SE l = 0.2", KERNELS["SE l = 0.2"], "exponential"),
-    ]
     domain = grid(100, 1)
-    for name, kernel, form in cases:
+    for name, kernel in reversed(KERNELS.items()):
         spectrum, table = mercer_spectrum(kernel, domain), exact_features(kernel, domain).table
         decay: Decay = ExponentialDecay.fit(spectrum)
+        form = "exponential"
         if isinstance(kernel, Matern):
-            decay = PolynomialDecay.fit(spectrum, 2 * kernel.nu + 1)  # the rate for d = 1
-        for ridge in RIDGES:
-            gain = float(greedy_gains(table, double_weights(0.97, horizon), ridge).gains[-1])
-            where = f"{name}, d = 1, lambda = {ridge}, eta = 0.97, {form} decay"
+            form, decay = "polynomial", PolynomialDecay.fit(spectrum, 2 * kernel.nu + 1)  # d = 1
+        for lam in LAMBDAS:
+            gain = float(greedy_gains(table, double_weights(0.97, horizon), lam).gains[-1])
+            where = f"{name}, d = 1, lambda = {lam}, eta = 0.97, {form} decay"
             for claim, bound in (
                 ("gamma-bar_T <= its bound, as printed", decay.printed_gain_bound),
                 ("gamma-bar_T <= its bound, mended", decay.gain_bound),
             ):
-                row = Row("Corollary 8", claim, where, gain, bound(spectrum, 0.97, ridge))
-                found.rows.append(row)
-    found.rows += printed_failures()
-    return found
+                yield Row("Corollary 8", claim, where, gain, bound(spectrum, 0.97, lam))
+    yield from printed_failures()
 
 
-def printed_failures() -> list[Row]:
-    """Return the ways in which Corollary 8 fails as printed."""
+def printed_failures() -> Iterator[Row]:
+    """Yield the ways in which Corollary 8 fails as printed."""
+    yield from slow_decay()
     beta, N = 1.5, 10.0  # Matern nu = 1/2 in d = 2
-    tail = float(np.sum(np.arange(N + 1, 10**6) ** -beta))
+    tail, where = float(np.sum(np.arange(N + 1, 10**6) ** -beta)), "c_m = m^-1.5, N = 10"
+    name, bound = "Corollary 8, proof", N ** (1 - beta)
     claim = "the proof's delta_N / psi^2 <= C N^(1 - beta) (it lacks 1 / (beta - 1))"
+    yield Row(name, claim, where, tail, bound, documented=True)
+    claim = "... mended: <= C N^(1 - beta) / (beta - 1)"
+    yield Row(name, claim, where, tail, bound / (beta - 1))
     spectrum = mercer_spectrum(SquaredExponential(0.2), grid(100, 1))
-    decay, ridge, eta = ExponentialDecay.fit(spectrum), 1e6, 0.9
+    decay, lam, eta = ExponentialDecay.fit(spectrum), 1e6, 0.9
     table = exact_features(SquaredExponential(0.2), grid(100, 1)).table
-    gain = float(greedy_gains(table, double_weights(eta, 500), ridge).gains[-1])
-    printed = decay.printed_gain_bound(spectrum, eta, ridge)
-    where = f"SE l = 0.2, lambda = {ridge:g}, eta = {eta}, exponential decay"
-    return [
-        *slow_decay(),
-        Row(
-            "Corollary 8, proof",
-            claim,
-            "c_m = m^-1.5, N = 10",
-            tail,
-            N ** (1 - beta),
-            documented=True,
-        ),
-        Row(
-            "Corollary 8, proof",
-            "... mended: <= C N^(1 - beta) / (beta - 1)",
-            "c_m = m^-1.5, N = 10",
-            tail,
-            N ** (1 - beta) / (beta - 1),
-        ),
-        Row(
-            "Corollary 8",
-            "gamma-bar_T <= its bound, as printed (N may not be negative)",
-            where,
-            gain,
-            printed,
-            documented=True,
-        ),
-        Row(
-            "Corollary 8",
-            "gamma-bar_T <= its bound, mended",
-            where,
-            gain,
-            decay.gain_bound(spectrum, eta, ridge),
-        ),
-    ]
+    gain = float(greedy_gains(table, double_weights(eta, 500), lam).gains[-1])
+    printed = decay.printed_gain_bound(spectrum, eta, lam)
+    where = f"SE l = 0.2, lambda = {lam:g}, eta = {eta}, exponential decay"
+    claim = "gamma-bar_T <= its bound, as printed (N may not be negative)"
+    yield Row("Corollary 8", claim, where, gain, printed, documented=True)
+    claim = "gamma-bar_T <= its bound, mended"
+    yield Row("Corollary 8", claim, where, gain, decay.gain_bound(spectrum, eta, lam))
 
 
-def slow_decay() -> list[Row]:
-    """Return a kernel whose spectrum decays so slowly that the polynomial case fails as printed.
+def slow_decay() -> Iterator[Row]:
+    """Take a kernel whose spectrum decays so slowly that the polynomial case fails as printed.
 
     Its eigenfunctions are the Walsh functions, psi = 1. All arms are played in turn; plays of the
     same arm add up.
@@ -172,65 +143,56 @@ def slow_decay() -> list[Row]:
     H = hadamard(n).astype(float)
     kernel = Empirical((H * (c / c.sum())) @ H.T)
     spectrum = mercer_spectrum(kernel, np.linspace(0, 1, n)[:, None])
-    ridge = 0.003 / (1 - eta**2)
+    lam = 0.003 / (1 - eta**2)
     weights = np.power(eta, 2.0 * np.arange(rounds * n)).reshape(rounds, n).sum(axis=0)
-    gain, decay = (
-        information_gain(kernel.matrix, weights, ridge),
-        PolynomialDecay.fit(spectrum, beta),
-    )
-    where = f"Walsh kernel, c_m ~ m^-{beta}, n = {n}, eta = {eta}, lambda = {ridge:.3g}"
-    rows = []
-    for claim, bound, documented in (
+    gain = information_gain(kernel.matrix, weights, lam)
+    decay = PolynomialDecay.fit(spectrum, beta)
+    where = f"Walsh kernel, c_m ~ m^-{beta}, n = {n}, eta = {eta}, lambda = {lam:.3g}"
+    for claim, bound, false in (
         ("gamma-bar_T <= its bound, as printed", decay.printed_gain_bound, True),
         ("gamma-bar_T <= its bound, mended", decay.gain_bound, False),
     ):
-        ends = gain, bound(spectrum, eta, ridge)
-        rows.append(Row("Corollary 8", claim, where, *ends, documented=documented))
-    return rows
+        value = bound(spectrum, eta, lam)
+        yield Row("Corollary 8", claim, where, gain, value, documented=false)
 
 
-def gain_remarks(quick: bool, seed: int) -> Findings:
+def gain_remarks(quick: bool, seed: int) -> Iterator[Row]:
     """Check what Section 6 says of gamma-breve."""
     del quick, seed
-    ridge, eta, horizon = 0.01, 0.97, 500
+    lam, eta, horizon = 0.01, 0.97, 500
     one = Empirical(np.ones((1, 1)))  # a single arm: N = 1 and delta_1 = 0, all bounds are tight
     place = np.zeros((1, 1))
     spectrum, table = mercer_spectrum(one, place), exact_features(one, place).table
-    gain = float(greedy_gains(table, single_weights(eta, horizon), ridge).gains[-1])
-    swapped = gain_bound(spectrum, total_weight(eta, power=2), ridge).value
-    right = gain_bound(spectrum, total_weight(eta, power=1), ridge).value
-    where = f"one arm, lambda = {ridge}, eta = {eta}, T = {horizon}"
+    gain = float(greedy_gains(table, single_weights(eta, horizon), lam).gains[-1])
+    swapped = gain_bound(spectrum, total_weight(eta, power=2), lam).value
+    right = gain_bound(spectrum, total_weight(eta, power=1), lam).value
+    where = f"one arm, lambda = {lam}, eta = {eta}, T = {horizon}"
     claim = "gamma-breve_T <= the bound with 1 / (1 - eta^2)"
-    mended = "... mended: <= the bound with 1 / (1 - eta)"
-    return Findings(
-        [
-            Row("Section 6, end", claim, where, gain, float(swapped), documented=True),
-            Row("Section 6, end", mended, where, gain, float(right)),
-            approximate_gain(),
-            *features_own_spectrum(),
-        ]
-    )
+    yield Row("Section 6, end", claim, where, gain, float(swapped), documented=True)
+    claim = "... mended: <= the bound with 1 / (1 - eta)"
+    yield Row("Section 6, end", claim, where, gain, float(right))
+    yield approximate_gain()
+    yield from features_own_spectrum()
 
 
 def approximate_gain() -> Row:
     """Compare the largest gains over all plays of two arms, of coarse features and the kernel."""
-    kernel, arms, ridge, steps = SquaredExponential(1.0), np.array([[0.0], [0.5]]), 0.01, 6
+    kernel, arms, lam, steps = SquaredExponential(1.0), np.array([[0.0], [0.5]]), 0.01, 6
     features, weights = quadrature_features(kernel, 1, 2), single_weights(0.9, steps)[::-1]
     breve, tilde = 0.0, 0.0
     for picks in itertools.product((0, 1), repeat=steps):
         plays = arms[list(picks)]
         table = features(plays)
-        breve = max(breve, information_gain(table @ table.T, weights, ridge))
-        tilde = max(tilde, information_gain(kernel(plays, plays), weights, ridge))
+        breve = max(breve, information_gain(table @ table.T, weights, lam))
+        tilde = max(tilde, information_gain(kernel(plays, plays), weights, lam))
     claim = "gamma-breve_T <= gamma-tilde_T, the maximum (features are approximate)"
     where = "SE l = 1, m-bar = 2, arms 0 and 0.5, lambda = 0.01, eta = 0.9, T = 6"
     return Row("Theorem 6, proof", claim, where, breve, tilde, documented=True)
 
 
-def features_own_spectrum() -> list[Row]:
+def features_own_spectrum() -> Iterator[Row]:
     """Check Theorem 6 and 7 for gamma-breve, on the spectrum of the features' own kernel."""
-    domain, eta, ridge, horizon = grid(100, 1), 0.97, 0.01, 500
-    rows = []
+    domain, eta, lam, horizon = grid(100, 1), 0.97, 0.01, 500
     for degree in (5, 20):
         features = quadrature_features(SquaredExponential(0.2), 1, degree)
         spectrum = mercer_spectrum(features, domain)
@@ -239,11 +201,8 @@ def features_own_spectrum() -> list[Row]:
             ("Theorem 6", 1.0, float(horizon)),
             ("Theorem 7", eta, float(total_weight(eta, power=1))),
         ):
-            gain = float(greedy_gains(table, single_weights(discount, horizon), ridge).gains[-1])
-            bound = float(gain_bound(spectrum, total, ridge).value)
+            gain = float(greedy_gains(table, single_weights(discount, horizon), lam).gains[-1])
+            bound = float(gain_bound(spectrum, total, lam).value)
             claim = "gamma-breve_T <= its bound on the spectrum of the features' own kernel"
-            where = (
-                f"SE l = 0.2, m-bar = {degree}, lambda = {ridge}, eta = {discount}, T = {horizon}"
-            )
-            rows.append(Row(name, claim, where, gain, bound))
-    return rows
+            given = f"m-bar = {degree}, lambda = {lam}, eta = {discount}, T = {horizon}"
+            yield Row(name, claim, f"SE l = 0.2, {given}", gain, bound)

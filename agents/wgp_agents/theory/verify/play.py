@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,58 +17,38 @@ __all__ = ["BATCH", "Moment", "batches", "moments"]
 
 BATCH = 200  # episodes at once
 
+Keywords = Mapping[str, object]
+
 
 class Moment(NamedTuple):
-    """B episodes just before step t + 1.
+    """B episodes just before step t + 1."""
 
-    Attributes:
-        t: Steps played so far, 0 ... T.
-        agent: B learners, which have seen these t steps.
-        truth: The functions that the next step meets, on the domain, `(B, n)`.
-        actions: What was played, `(t, B)`.
-        expected: Its expected rewards, `(t, B)`.
-        rewards: Its rewards, `(t, B)`.
-        info: The last step's info.
-    """
-
-    t: int
-    agent: GPAgent
-    truth: Array
-    actions: NDArray[Any]
-    expected: Array
-    rewards: Array
-    info: dict[str, Any]
+    t: int  # steps played so far, 0 ... T
+    agent: GPAgent  # B learners, which have seen these t steps
+    truth: Array  # the functions that the next step meets, on the domain, `(B, n)`
+    actions: NDArray[np.int64]  # what was played, `(t, B)`
+    expected: Array  # its expected rewards, `(t, B)`
+    rewards: Array  # its rewards, `(t, B)`
+    info: dict[str, Array]  # the last step's info
 
 
 def moments(
-    environment: str,
-    agent: str,
-    runs: int,
-    seed: int,
-    kwargs: dict[str, Any],
-    parameters: dict[str, Any],
+    environment: str, runs: int, seed: int, kwargs: Keywords, parameters: Keywords
 ) -> Iterator[Moment]:
-    """Play `runs` episodes in lockstep, and yield before each step and after the last.
+    """Let WGP-UCB play `runs` episodes in lockstep, and yield before each step and after the last.
 
-    Args:
-        environment: The environment's id.
-        agent: The agent's name.
-        runs: The number of episodes B.
-        seed: The first episode's seed; the others follow.
-        kwargs: What the environment is made with.
-        parameters: The agent's.
+    Episode i has the seed `seed + i`; `kwargs` are the environment's, `parameters` the agent's.
     """
     vector = make_vector(environment, runs, **kwargs)
-    base: Any = vector.unwrapped
     observation, info = vector.reset(seed=seed)
-    learner = make(agent, vector, **parameters)
+    learner = make("wgp-ucb", vector, **parameters)
     assert isinstance(learner, GPAgent)
     learner.reset(seed)
     horizon = learner.problem.horizon
     actions = np.empty((horizon, runs), np.int64)
     expected, rewards = np.empty((2, horizon, runs))
     for t in range(horizon + 1):
-        truth = base.expected_rewards()
+        truth = vector.unwrapped.expected_rewards()
         yield Moment(t, learner, truth, actions[:t], expected[:t], rewards[:t], info)
         if t < horizon:
             actions[t] = learner.act(observation)
@@ -78,14 +58,9 @@ def moments(
 
 
 def batches(
-    environment: str,
-    agent: str,
-    runs: int,
-    seed: int,
-    kwargs: dict[str, Any],
-    parameters: dict[str, Any],
+    environment: str, runs: int, seed: int, kwargs: Keywords, parameters: Keywords
 ) -> Iterator[Iterator[Moment]]:
     """Play `runs` episodes, `BATCH` at a time: for each batch its `moments`."""
     for start in range(0, runs, BATCH):
         size = min(BATCH, runs - start)
-        yield moments(environment, agent, size, seed + start, kwargs, parameters)
+        yield moments(environment, size, seed + start, kwargs, parameters)

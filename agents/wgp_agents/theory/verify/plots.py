@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wgp_agents.benchmark.figures.canvas import Keywords
 from wgp_agents.theory.verify.row import Curve
 from wgp_gym.drawing import new_figure
 
@@ -25,25 +25,15 @@ MARKERS = "osD^vP*"
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of the page.
+    """One picture of the page."""
 
-    Attributes:
-        name: The name of its curves.
-        title: What stands above it.
-        x: What runs along.
-        y: What runs up.
-        scales: "linear" or "log", along and up.
-        line: A horizontal line and its name, or None.
-        bottom: Where the y axis begins, or None.
-    """
-
-    name: str
-    title: str
-    x: str
-    y: str
-    scales: tuple[str, str] = ("linear", "linear")
-    line: tuple[float, str] | None = None
-    bottom: float | None = None
+    name: str  # the name of its curves
+    title: str  # what stands above it
+    x: str  # what runs along
+    y: str  # what runs up
+    scales: tuple[str, str] = ("linear", "linear")  # "linear" or "log", along and up
+    line: tuple[float, str] | None = None  # a horizontal line and its name, or None
+    bottom: float | None = None  # where the y axis begins, or None
 
 
 PANELS = (
@@ -98,7 +88,7 @@ PANELS = (
 def load_curves(path: Path) -> list[Curve]:
     """Return the curves of a curves.csv."""
     with path.open(newline="", encoding="utf-8") as file:
-        lines: Iterable[dict[str, Any]] = list(csv.DictReader(file))
+        lines = list(csv.DictReader(file))
     curves = []
     for (panel, label), group in groupby(lines, key=lambda line: (line["panel"], line["label"])):
         points = list(group)
@@ -108,12 +98,7 @@ def load_curves(path: Path) -> list[Curve]:
 
 
 def draw_page(curves: list[Curve], path: Path) -> None:
-    """Draw all panels on one page.
-
-    Args:
-        curves: The curves of all panels.
-        path: The picture's file.
-    """
+    """Draw all panels on one page."""
     figure = new_figure(figsize=(15, 9), layout="constrained")
     for axes, panel in zip(figure.subplots(2, 3).flat, PANELS, strict=True):
         draw_panel(axes, panel, [curve for curve in curves if curve.panel == panel.name])
@@ -128,7 +113,7 @@ def draw_panel(axes: Axes, panel: Panel, curves: list[Curve]) -> None:
     for place, curve in enumerate(curves):
         claimed = any(word in curve.label for word in ("bound", "eps_m", "Theorem"))
         marker = "" if len(curve.x) > 40 else MARKERS[place % len(MARKERS)]
-        style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
+        style: Keywords = {"color": COLOURS[place % len(COLOURS)]}
         style["linestyle"] = "--" if claimed else "-"
         style |= {"marker": marker, "markersize": 4, "linewidth": 1.5, "label": curve.label}
         if curve.low is None or curve.high is None or np.isnan(curve.low).all():

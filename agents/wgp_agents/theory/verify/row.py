@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from scipy.stats import binomtest
 
 from wgp_gym.types import Array
 
-__all__ = ["FORMS", "MEASURED", "Check", "Curve", "Findings", "Row", "failure_share"]
+__all__ = ["FORMS", "MEASURED", "Check", "Curve", "Findings", "Row", "share_row"]
 
 PASS, FAIL, MEASURED = "pass", "FAIL", "measured"
 DOCUMENTED = "the paper's statement fails, as documented"
@@ -22,29 +21,18 @@ FORMS = {"paper": "as printed", "mended": "mended"}
 ROUNDING = 1e-9  # relative: an equality may come out this much too large
 
 
-@dataclass(frozen=True)
-class Row:
-    """One statement on one instance: measured <= bound.
+class Row(NamedTuple):
+    """One statement on one instance: measured <= bound."""
 
-    Attributes:
-        statement: Where it stands in the paper.
-        claim: What it says of the measured value.
-        instance: What it was measured on.
-        measured: The measured value.
-        bound: The value that it must not exceed; NaN where nothing is claimed.
-        low: The lower end of a 95 % interval of the measured value; NaN where it is exact.
-        high: The upper end.
-        documented: Whether docs/fidelity.md says that the statement is false here.
-    """
-
-    statement: str
-    claim: str
-    instance: str
+    statement: str  # where it stands in the paper
+    claim: str  # what it says of the measured value
+    instance: str  # what it was measured on
     measured: float
-    bound: float = math.nan
+    bound: float = math.nan  # the value that it must not exceed; NaN where nothing is claimed
+    # The lower end of a 95 % interval of the measured value; NaN where it is exact.
     low: float = math.nan
-    high: float = math.nan
-    documented: bool = False
+    high: float = math.nan  # the upper end
+    documented: bool = False  # whether docs/fidelity.md says that the statement is false here
 
     @property
     def holds(self) -> bool:
@@ -73,43 +61,45 @@ class Row:
 
 
 class Curve(NamedTuple):
-    """One line of a panel on the page of plots.
-
-    Attributes:
-        panel: The panel's name.
-        label: What the line shows.
-        x: Where, `(k,)`.
-        y: What, `(k,)`.
-        low: The lower ends of 95 % intervals, `(k,)`, or None.
-        high: The upper ends.
-    """
+    """One line of a panel on the page of plots."""
 
     panel: str
-    label: str
-    x: Array
-    y: Array
-    low: Array | None = None
-    high: Array | None = None
+    label: str  # what the line shows
+    x: Array  # where, `(k,)`
+    y: Array  # what, `(k,)`
+    low: Array | None = None  # the lower ends of 95 % intervals, `(k,)`, or None
+    high: Array | None = None  # the upper ends
 
 
-@dataclass
-class Findings:
-    """What a check found.
+class Findings(NamedTuple):
+    """What checks found."""
 
-    Attributes:
-        rows: One for each statement.
-        curves: For the plots.
-    """
+    rows: list[Row]  # one for each statement
+    curves: list[Curve]  # for the plots
 
-    rows: list[Row] = field(default_factory=list)
-    curves: list[Curve] = field(default_factory=list)
+    @classmethod
+    def of(cls, found: Iterable[Row | Curve]) -> Findings:
+        """Return rows and curves apart, each in their order."""
+        everything = list(found)
+        rows = [one for one in everything if isinstance(one, Row)]
+        return cls(rows, [one for one in everything if isinstance(one, Curve)])
 
 
-Check = Callable[[bool, int], Findings]
+Check = Callable[[bool, int], Iterable[Row | Curve]]
 """A check takes whether to be quick, and a seed."""
 
 
-def failure_share(failures: int, runs: int) -> tuple[float, float, float]:
-    """Return the share of failures with its exact (Clopper-Pearson) 95 % interval."""
+def share_row(
+    statement: str,
+    claim: str,
+    instance: str,
+    failures: int,
+    runs: int,
+    bound: float,
+    *,
+    documented: bool = False,
+) -> Row:
+    """Return the row of a share of runs, with its exact (Clopper-Pearson) 95 % interval."""
     interval = binomtest(failures, runs).proportion_ci(0.95, method="exact")
-    return failures / runs, float(interval.low), float(interval.high)
+    ends = float(interval.low), float(interval.high)
+    return Row(statement, claim, instance, failures / runs, bound, *ends, documented)

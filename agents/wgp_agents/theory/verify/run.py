@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -29,43 +28,20 @@ from wgp_agents.theory.verify.regret import (
     tight_width,
 )
 from wgp_agents.theory.verify.row import Check, Curve, Findings, Row
-from wgp_agents.theory.verify.stored import ChecksFolder, Settings
+from wgp_agents.theory.verify.stored import TEXTS, ChecksFolder, Settings
 
-__all__ = ["CHECKS", "run", "summary", "table"]
+__all__ = ["CHECKS", "rows_as_text", "run", "summary"]
 
 CHECKS: tuple[Check, ...] = (
-    algebra,
-    coverage,
-    all_times,
-    drifting,
-    feature_error,
-    deviation_error,
-    agreement,
-    sums,
-    constants,
-    last_window,
-    windows,
-    regret_theorem,
-    small_budget,
-    growth,
-    gain_theorems,
-    eigendecay,
-    gain_remarks,
+    *(algebra, coverage, all_times, drifting),  # Sections 3 and 4
+    *(feature_error, deviation_error, agreement),  # Section 5: quadrature features
+    *(sums, constants, last_window, windows, regret_theorem, small_budget, growth),  # regret
+    *(gain_theorems, eigendecay, gain_remarks),  # Section 6
     tight_width,
 )
 """In the paper's order, but for the last, which measures and claims nothing."""
 
-COLUMNS = (
-    "statement",
-    "claim",
-    "instance",
-    "measured",
-    "bound",
-    "slack",
-    "low",
-    "high",
-    "verdict",
-)
+COLUMNS = (*TEXTS, "measured", "bound", "slack", "low", "high", "verdict")
 CURVE_COLUMNS = ("panel", "label", "x", "y", "low", "high")
 LONG = (growth, drifting, coverage, all_times, tight_width)  # begun first
 
@@ -73,13 +49,10 @@ LONG = (growth, drifting, coverage, all_times, tight_width)  # begun first
 def run(folder: ChecksFolder, jobs: int) -> Iterator[Findings]:
     """Do the checks that a folder lacks, with a progress bar, and write the tables as they grow.
 
-    Args:
-        folder: The folder; it says what the checks are done with.
-        jobs: Processes; 1 runs everything in this one. Any number gives the same rows.
+    Any number of processes gives the same rows.
 
     Yields:
-        All findings so far, in the order of `CHECKS`: of what was there before, then after each
-        check.
+        All findings so far, in the order of `CHECKS`: what was there before, then after each check.
     """
     done = stored(folder)
     yield written(folder, done)
@@ -113,33 +86,29 @@ def run_check(settings: Settings, check: Check) -> tuple[str, Findings]:
     """Do a check; return its name and its findings."""
     # On more threads the last digits depend on their number.
     with threadpool_limits(limits=1, user_api="blas"):
-        return check.__name__, check(*settings)
+        return check.__name__, Findings.of(check(*settings))
 
 
 def written(folder: ChecksFolder, done: dict[str, Findings]) -> Findings:
     """Write the tables of all checks that are done; return what is in them."""
-    found = [done[check.__name__] for check in CHECKS if check.__name__ in done]
-    rows = [row for one in found for row in one.rows]
-    curves = [curve for one in found for curve in one.curves]
-    write_tables(rows, curves, folder.path)
-    return Findings(rows, curves)
+    names = [check.__name__ for check in CHECKS if check.__name__ in done]
+    found = Findings.of(one for name in names for part in done[name] for one in part)
+    write_tables(*found, folder.path)
+    return found
 
 
-def table(rows: list[Row]) -> str:
+def rows_as_text(rows: list[Row]) -> str:
     """Return the rows for people, two lines each: the outcome, then the claim."""
     lines = []
     for row in rows:
-        numbers = f"{row.measured:.4g}"
-        if not np.isnan(row.bound):
-            numbers += f" <= {row.bound:.4g}"
-        if not np.isnan(row.low):
-            numbers += f"  (95 %: {row.low:.4g} to {row.high:.4g})"
-        if not np.isnan(row.bound):
-            numbers += f"  slack {row.slack:.3g}"
-        lines += [
-            f"{row.statement:20}{row.verdict}: {numbers}",
-            f"    {row.claim} [{row.instance}]",
-        ]
+        claimed, random = not np.isnan(row.bound), not np.isnan(row.low)
+        lines.append(
+            f"{row.statement:20}{row.verdict}: {row.measured:.4g}"
+            + (f" <= {row.bound:.4g}" if claimed else "")
+            + (f"  (95 %: {row.low:.4g} to {row.high:.4g})" if random else "")
+            + (f"  slack {row.slack:.3g}" if claimed else "")
+        )
+        lines.append(f"    {row.claim} [{row.instance}]")
     return "\n".join(lines)
 
 
@@ -150,13 +119,7 @@ def summary(rows: list[Row]) -> str:
 
 
 def write_tables(rows: list[Row], curves: list[Curve], folder: Path) -> None:
-    """Write statements.csv and curves.csv, each whole or not at all.
-
-    Args:
-        rows: The rows of all checks that are done.
-        curves: Their curves.
-        folder: Where the files go; it must exist.
-    """
+    """Write statements.csv and curves.csv to a folder, each whole or not at all."""
     table_rows = [{column: getattr(row, column) for column in COLUMNS} for row in rows]
     write_csv(folder / "statements.csv", table_rows, COLUMNS)
     points = [
@@ -167,8 +130,8 @@ def write_tables(rows: list[Row], curves: list[Curve], folder: Path) -> None:
     write_csv(folder / "curves.csv", points, CURVE_COLUMNS)
 
 
-def filled(curve: Curve) -> tuple[Any, ...]:
+def filled(curve: Curve) -> list[list[float]]:
     """Return x, y and the interval's ends, NaN where there is none."""
     none = np.full(len(curve.x), np.nan)
-    low, high = (none if end is None else end for end in (curve.low, curve.high))
-    return curve.x.tolist(), np.asarray(curve.y).tolist(), low.tolist(), high.tolist()
+    ends = (none if end is None else end for end in (curve.low, curve.high))
+    return [column.tolist() for column in (curve.x, curve.y, *ends)]

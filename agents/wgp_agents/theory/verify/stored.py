@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from wgp_agents.benchmark.files import (
+    JSON,
     Damaged,
     other_versions,
     read_whole,
@@ -21,15 +21,16 @@ from wgp_agents.benchmark.files import (
     write_manifest,
 )
 from wgp_agents.benchmark.output import (
-    changes,
     check_no_link,
-    held,
-    refuse_to_mix,
+    diff_settings,
+    locked_folder,
+    raise_other_results,
     warn_of_versions,
 )
 from wgp_agents.theory.verify.row import Curve, Findings, Row
+from wgp_gym.types import Array
 
-__all__ = ["ChecksFolder", "Settings"]
+__all__ = ["TEXTS", "ChecksFolder", "Settings"]
 
 FORMAT = "wgp-gym verify 1"
 MANIFEST, FOLDER = "manifest.json", "checks"
@@ -38,24 +39,14 @@ TEXTS = ("statement", "claim", "instance")
 
 
 class Settings(NamedTuple):
-    """What the findings follow from, beside the release.
+    """What the findings follow from, beside the release."""
 
-    Attributes:
-        quick: Whether runs are fewer and horizons shorter.
-        seed: What all randomness follows from.
-    """
-
-    quick: bool
-    seed: int
+    quick: bool  # whether runs are fewer and horizons shorter
+    seed: int  # what all randomness follows from
 
 
 class ChecksFolder:
-    """The findings of the checks that were done with the same settings.
-
-    Attributes:
-        path: The folder.
-        settings: The settings.
-    """
+    """The findings of the checks that were done with the same settings."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path
@@ -63,20 +54,11 @@ class ChecksFolder:
 
     @classmethod
     @contextmanager
-    def held(cls, path: Path, settings: Settings) -> Iterator[Self]:
-        """Hold a folder for this process, to write findings.
-
-        Args:
-            path: The folder: empty (it is made if need be), or with findings of these settings.
-            settings: The settings.
-
-        Raises:
-            ValueError: If it holds anything else, or another process holds it.
-            OSError: If it cannot be made.
-        """
+    def open_to_write(cls, path: Path, settings: Settings) -> Iterator[Self]:
+        """Lock a folder for this process, to write findings; it is made if need be."""
         for name in (MANIFEST, FOLDER):
             check_no_link(path / name, folder=name == FOLDER)
-        with held(path, MANIFEST, [f"{MANIFEST}.part"], "wgp-gym verify"):
+        with locked_folder(path, MANIFEST, [f"{MANIFEST}.part"], "wgp-gym verify"):
             folder = cls(path, settings)
             folder._claim()
             yield folder
@@ -87,8 +69,8 @@ class ChecksFolder:
         manifest = self.path / MANIFEST
         if manifest.exists():
             content = read_manifest(manifest)
-            if found := changes(content["settings"], settings):
-                refuse_to_mix(self.path, "run of the checks", found)
+            if found := diff_settings(content["settings"], settings):
+                raise_other_results(self.path, "run of the checks", found)
             warn_of_versions(manifest, other_versions(content["versions"]))
             return
         write_manifest(manifest, {"format": FORMAT, "settings": settings})
@@ -105,7 +87,8 @@ class ChecksFolder:
             content = json.loads(read_whole(path, MOST_BYTES))
             if content["check"] != name or content["settings"] != self.settings._asdict():
                 raise Damaged("holds the findings of another check.")
-            return decoded(content)
+            rows = [read_row(row) for row in content["rows"]]
+            return Findings(rows, [read_curve(curve) for curve in content["curves"]])
         except Damaged as error:
             raise Damaged(f"{path} {error}") from None
         except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -119,11 +102,7 @@ class ChecksFolder:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return what a manifest says.
-
-    Raises:
-        ValueError: If it is none of `wgp-gym verify`.
-    """
+    """Return what a manifest says."""
     try:
         content = json.loads(read_whole(path, MOST_BYTES))
         tables = content["settings"], content["versions"]
@@ -134,16 +113,15 @@ def read_manifest(path: Path) -> dict[str, Any]:
     raise ValueError(f"{path} is no manifest of `wgp-gym verify`. Choose another folder.")
 
 
-def encoded(findings: Findings) -> dict[str, Any]:
+def encoded(findings: Findings) -> dict[str, object]:
     """Return findings as plain JSON values; null stands for NaN, and for an end that is not."""
-    rows = [{key: plain(value) for key, value in asdict(row).items()} for row in findings.rows]
-    curves = [
-        {key: plain(value) for key, value in curve._asdict().items()} for curve in findings.curves
-    ]
-    return {"rows": rows, "curves": curves}
+    return {
+        name: [{key: plain(value) for key, value in one._asdict().items()} for one in part]
+        for name, part in findings._asdict().items()
+    }
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return a value without types of numpy's and without NaN."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -152,21 +130,9 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def decoded(content: dict[str, Any]) -> Findings:
-    """Return the findings that `encoded` has written down.
-
-    Raises:
-        ValueError: If a value is not of its type.
-        TypeError: Likewise.
-        KeyError: If one is missing.
-    """
-    rows = [read_row(row) for row in content["rows"]]
-    return Findings(rows, [read_curve(curve) for curve in content["curves"]])
-
-
-def read_row(row: dict[str, Any]) -> Row:
+def read_row(row: dict[str, JSON]) -> Row:
     """Return a row of the plain values in a table."""
-    values: dict[str, Any] = {field.name: row[field.name] for field in fields(Row)}
+    values = {name: row[name] for name in Row._fields}
     for name, value in values.items():
         number = value is None or type(value) in (int, float)
         fits = isinstance(value, str) if name in TEXTS else number
@@ -185,12 +151,8 @@ def read_curve(curve: dict[str, Any]) -> Curve:
     return Curve(str(curve["panel"]), str(curve["label"]), x, y, *columns)
 
 
-def array(values: list[int | float | None]) -> Any:
-    """Return numbers as an array of one axis; whole ones stay whole.
-
-    Raises:
-        TypeError: If they are none.
-    """
+def array(values: list[int | float | None]) -> Array:
+    """Return numbers as an array of one axis; whole ones stay whole."""
     if not all(value is None or type(value) in (int, float) for value in values):
         raise TypeError("numbers")
     return np.array([math.nan if value is None else value for value in values])

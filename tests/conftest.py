@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import wgp_agents
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_agents.algorithms.adaptive.augmented import ChangeDetection
+from wgp_agents.algorithms.adaptive.dal_gp_ucb import ChangeDetection
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.registry import AGENTS, ARMS, GP, LINEAR, REST, agent_class, agent_parameters
@@ -44,6 +44,10 @@ GAUSSIAN_PROCESSES = [name for name in LEARNERS if issubclass(agent_class(name),
 
 # More of a task than its id shows, by the id.
 OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "WGPBandit-Markov-v0": [
+        {"continuous": True},
+        {"kernel": "linear", "dim": 2, "points_per_dim": 3, "contextual": True},
+    ],
     "WGPBandit-LinearContextual-v0": [{"link": "logistic", "dim": 3, "num_arms": 4}],
     "WGPBandit-ArmsAbrupt-v0": [{"reward": "gaussian"}],
 }
@@ -115,9 +119,16 @@ def specimen(name: str) -> Agent:
     return agent
 
 
+def gp_specimen(name: str) -> GPAgent:
+    """Return a Gaussian-process agent that has learned nothing, to look at."""
+    agent = specimen(name)
+    assert isinstance(agent, GPAgent)
+    return agent
+
+
 def forced(name: str) -> bool:
     """Tell whether an agent plays some arms in turn, whatever its bound says of them."""
-    return isinstance(getattr(specimen(name), "supervisor", None), ChangeDetection)
+    return isinstance(getattr(specimen(name), "restart_rule", None), ChangeDetection)
 
 
 def trace(agent: Any, env: Any, seed: int) -> list[NDArray[Any]]:
@@ -135,11 +146,11 @@ def trace(agent: Any, env: Any, seed: int) -> list[NDArray[Any]]:
 
 
 def kinds() -> list[str]:
-    """List a learner of each kind: family, base class and memory. They share the rest."""
+    """List a learner of each kind: family, base class and surrogate. They share the rest."""
     found: dict[Any, str] = {}
     for name in LEARNERS:
-        memory = type(getattr(specimen(name), "memory", None))
-        found.setdefault((AGENTS[name].family, agent_class(name).__base__, memory), name)
+        surrogate = type(getattr(specimen(name), "surrogate", None))
+        found.setdefault((AGENTS[name].family, agent_class(name).__base__, surrogate), name)
     return list(found.values())
 
 

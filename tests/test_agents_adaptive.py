@@ -18,7 +18,8 @@ from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import (
     Belief,
     drift_grid,
 )
-from wgp_agents.gp.surrogates.places import ShownPlaces
+from wgp_agents.gp.action_sets import ChangingArms
+from wgp_agents.gp.surrogates.kernel_features import ChangingFeatures, FixedFeatures
 from wgp_gym.kernels import Empirical, Linear, Matern, ModifiedMatern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -150,21 +151,26 @@ def test_defaults() -> None:
     assert np.array_equal(models.prior, ahead)
 
 
+def features_of(agent: AdaptiveWGPUCB) -> FixedFeatures:
+    assert isinstance(agent.bank.features, FixedFeatures)
+    return agent.bank.features
+
+
 @pytest.mark.parametrize("kernel", [SquaredExponential(0.2), Matern(0.2, 0.5), ModifiedMatern(0.2)])
 def test_a_kernel_of_a_lengthscale_has_a_table_for_each_factor(kernel: Any) -> None:
     agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 50, 0.1), lengthscales=(1.0, 0.5, 3.0))
-    shown = agent.places
+    shown = features_of(agent)
     for g, factor in enumerate((1.0, 0.5, 3.0)):
         twin = type(kernel)(factor * 0.2, *([0.5] if isinstance(kernel, Matern) else []))
-        gram = shown.tables[g].T @ shown.tables[g]
+        gram = shown.features[g].T @ shown.features[g]
         assert gram == pytest.approx(0.3 + twin(LINE, LINE), abs=1e-6)
-        assert not shown.tables[g, shown.rank[g] :].any()
+        assert not shown.features[g, shown.rank[g] :].any()
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Empirical(np.eye(20))])
 def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
     agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 500, 0.1))
-    assert len(agent.places.rank) == len(agent.places.tables) == 1
+    assert len(features_of(agent).rank) == len(features_of(agent).features) == 1
     assert len(agent.bank.models.drift) == 4 * 7
     agent.reset(0)
     agent.observe(3, 1.0)
@@ -288,8 +294,10 @@ def test_new_arms_have_the_posterior_of_dense_matrices() -> None:
 
 
 def test_the_level_of_new_arms_is_in_the_unit_of_their_kernel() -> None:
-    shown = ShownPlaces(Linear(), LINE, 2)
-    gram = shown.tables[1].T @ shown.tables[1]
+    arms = ChangingArms(Linear(), LINE, np.ones(2)).candidates
+    seen = ChangingFeatures(Linear(), LINE).see(arms, np.zeros(2, np.int64))
+    assert seen.which.tolist() == [0, 1]
+    gram = seen.features[1].T @ seen.features[1]
     assert gram == pytest.approx(LINE @ LINE.T + 0.3 * (LINE**2).mean(), abs=1e-12)
 
 
@@ -331,10 +339,10 @@ def test_128_features_are_near_the_exact_posterior(kernel: Any, error: float, wi
     mean = paid[0] + k.T @ np.linalg.solve(M, paid - paid[0])
     scale = agent.belief().scale
     std = scale * np.sqrt(1.3 - np.sum(k * np.linalg.solve(M, k), axis=0))
-    assert agent.places.rank.tolist() == [129]
+    assert features_of(agent).rank.tolist() == [129]
     told = agent.posterior()
     assert (np.abs(told.mean - mean) < error * std).all()
     assert ((1 - 0.4 * error) * std < told.std).all()
     assert (told.std < std + wider * scale).all()
-    assert (agent.bank.posteriors()[1] >= 0).all()
-    assert (agent.places.residual >= 0).all()
+    assert (agent.bank.standardised(agent.action_set.candidates)[1] >= 0).all()
+    assert (features_of(agent).residual >= 0).all()

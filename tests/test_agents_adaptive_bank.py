@@ -14,9 +14,15 @@ from scipy import stats
 
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import STILL, AdaptiveWGPUCB
 from wgp_agents.algorithms.kernelized.tv_gp_ucb import TVGPUCB
+from wgp_agents.gp.action_sets import ChangingArms, FixedArms, Points
 from wgp_agents.gp.surrogates import bank as banks
-from wgp_agents.gp.surrogates.bank import ODD, RATES, ModelBank
-from wgp_agents.gp.surrogates.places import LEVEL, FixedPlaces, ShownPlaces, kernels_of
+from wgp_agents.gp.surrogates.bank import OUTLIER, RATES, ModelBank
+from wgp_agents.gp.surrogates.kernel_features import (
+    LEVEL,
+    ChangingFeatures,
+    FixedFeatures,
+    kernels_of,
+)
 from wgp_gym.kernels import Empirical, Kernel, Linear, Matern
 from wgp_gym.problem import BanditProblem
 
@@ -78,9 +84,9 @@ class DenseModel:
         return 2 * a, float(mean[arm]), math.sqrt(b / a * bound_variance)
 
     def cut(self, arm: int, reward: float) -> float:
-        """Return the reward, from the model's zero, at most `RATES.most` stds from the mean."""
+        """Return the reward, from the model's zero, at most `RATES.clip_at` stds from the mean."""
         _, mean, std = self.foretold(arm)
-        reach = RATES.most * std
+        reach = RATES.clip_at * std
         return min(max(reward - self.zero, mean - reach), mean + reach)
 
     def take(self, arm: int, y: float, first: bool) -> None:
@@ -100,8 +106,15 @@ class DenseModel:
     def begin_anew(self, median: float) -> bool:
         """Forget; return whether rewards are counted from elsewhere now."""
         self.arms, self.rewards, self.age, self.held = [], [], 0, None
-        self.signal, self.informed = RATES.carried * self.signal, RATES.carried * self.informed
-        reach = RATES.far * math.sqrt(self.signal / self.informed) if self.informed else math.inf
+        self.signal, self.informed = (
+            RATES.carry_over * self.signal,
+            RATES.carry_over * self.informed,
+        )
+        reach = (
+            RATES.recenter_at * math.sqrt(self.signal / self.informed)
+            if self.informed
+            else math.inf
+        )
         moves = abs(median - self.zero) > reach
         self.zero = median if moves else self.zero
         return moves
@@ -118,7 +131,7 @@ def without_odd(rewards: list[float]) -> list[float]:
     for reward in rewards:
         apart = max(reward - rest[-1], rest[0] - reward)
         closer = rest[-1] + reach if reward > rest[-1] else rest[0] - reach
-        found.append(closer if apart > ODD * reach else reward)
+        found.append(closer if apart > OUTLIER * reach else reward)
     return found
 
 
@@ -144,7 +157,7 @@ class DenseBank:
 
     def take(self, arm: int, reward: float) -> None:
         self.learn(arm, reward)
-        if len(self.rewards) == RATES.youth:
+        if len(self.rewards) == RATES.warmup:
             arms, rewards = self.arms, without_odd(self.rewards)
             if rewards != self.rewards:
                 self.mended += 1
@@ -161,7 +174,7 @@ class DenseBank:
                 model.zero = reward
         ys = [reward - model.zero for model in self.models]
         if all(model.faded()[0] > 0.0 for model in self.models):  # a scale is known
-            if count > RATES.youth:
+            if count > RATES.warmup:
                 whole, ys = ys, [model.cut(arm, reward) for model in self.models]
                 self.cuts += whole != ys
             said = stats.t.logpdf(ys, *np.array([m.foretold(arm) for m in self.models]).T)
@@ -179,9 +192,11 @@ class DenseBank:
         recent = max(model.recent for model in self.models)
         lasting = max(model.lasting for model in self.models)
         for model in self.models:
-            if model.age > RATES.youth and model.recent < recent - RATES.margin:
-                self.moves += model.begin_anew(statistics.median_high(self.rewards[-RATES.youth :]))
-                model.recent, model.lasting = recent - RATES.handicap, lasting
+            if model.age > RATES.warmup and model.recent < recent - RATES.margin:
+                self.moves += model.begin_anew(
+                    statistics.median_high(self.rewards[-RATES.warmup :])
+                )
+                model.recent, model.lasting = recent - RATES.restart_penalty, lasting
                 self.restarts += 1
 
     @property
@@ -198,7 +213,7 @@ class DenseBank:
         )
 
 
-def compare(bank: ModelBank, dense: list[DenseBank], t: str) -> None:
+def compare(bank: ModelBank, points: Points, dense: list[DenseBank], t: str) -> None:
     """Compare what is chosen, and everything that it says, to 1e-7."""
     best = [learner.models[learner.chosen] for learner in dense]
     assert bank.chosen.tolist() == [learner.chosen for learner in dense], t
@@ -206,11 +221,11 @@ def compare(bank: ModelBank, dense: list[DenseBank], t: str) -> None:
     assert bank.zero.tolist() == [model.zero for model in best], t
     close = np.testing.assert_allclose
     close(bank.scale, [learner.scale for learner in dense], 1e-7, 1e-12, err_msg=t)
-    mean, variance = bank.posteriors()
+    mean, variance, _ = bank.predict(points)
     for i, learner in enumerate(dense):
         expected, std = learner.moments()
-        close(bank.zero[i] + mean[i], expected, 0, 1e-7, err_msg=t)
-        close(bank.scale[i] * np.sqrt(variance[i]), std, 0, 1e-7, err_msg=t)
+        close(mean[i], expected, 0, 1e-7, err_msg=t)
+        close(np.sqrt(variance[i]), std, 0, 1e-7, err_msg=t)
         assert bank.kept.age[i].tolist() == [model.age for model in learner.models], t
         close(bank.kept.recent[i], [model.recent for model in learner.models], 0, 1e-6)
         close(bank.kept.lasting[i], [model.lasting for model in learner.models], 0, 1e-6)
@@ -226,11 +241,12 @@ KERNELS: dict[str, tuple[list[Kernel], int]] = {
 @pytest.mark.parametrize("case", KERNELS)
 def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels, most = KERNELS[case]
-    monkeypatch.setattr("wgp_agents.gp.surrogates.places.MAX_FEATURES", most)
-    places = FixedPlaces(kernels, LINE)
-    tables = [table[1:rank] for table, rank in zip(places.tables, places.rank, strict=True)]
-    assert places.rank.tolist() == [1 + min(most, 12)] * len(kernels)
-    bank = ModelBank(places, 3, DRIFTS, RATIOS)
+    monkeypatch.setattr("wgp_agents.gp.surrogates.kernel_features.MAX_FEATURES", most)
+    features = FixedFeatures(kernels, LINE)
+    tables = [table[1:m] for table, m in zip(features.features, features.rank, strict=True)]
+    assert features.rank.tolist() == [1 + min(most, 12)] * len(kernels)
+    action_set = FixedArms(ROUGH, LINE, np.ones(3), max_features=1)
+    bank = ModelBank(action_set, features, DRIFTS, RATIOS)
     bank.restart(np.ones(3, bool))
     dense = [DenseBank(kernels, LINE, tables if most < 12 else None) for _ in range(3)]
     rng, seen = np.random.default_rng(3), set()
@@ -238,10 +254,10 @@ def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.Monke
         arms, active = rng.integers(12, size=3), np.array([True, t % 9 > 0, t % 7 != 4])
         plain = jumps(arms[1], t) if t > 8 else 40.0
         paid = np.array([jumps(arms[0], t), -3e-3 * plain, odd(arms[2], t)])
-        bank.update(arms, paid, active)
+        bank.update(action_set.embed(arms), paid, active)
         for i in np.flatnonzero(active):
             dense[i].take(int(arms[i]), float(paid[i]))
-        compare(bank, dense, str(t))
+        compare(bank, action_set.candidates, dense, str(t))
         seen.update(bank.chosen.tolist())
     assert [learner.mended for learner in dense] == [0, 0, 1]
     assert dense[2].cuts > 3
@@ -270,7 +286,7 @@ def test_the_agent_plays_the_bound_of_dense_matrices() -> None:
             assert bound[arm] == pytest.approx(bound.max(), abs=1e-6), t
         agent.observe(arm, jumps(arm, t))
         dense.take(arm, jumps(arm, t))
-        compare(agent.bank, [dense], str(t))
+        compare(agent.bank, agent.action_set.candidates, [dense], str(t))
         drifts.add(model.eps)
         tell(agent, dense)
     assert drifts == {0.0, 0.02, 0.3}
@@ -291,11 +307,11 @@ def tell(agent: AdaptiveWGPUCB, dense: DenseBank) -> None:
 def test_before_the_first_reward_all_arms_are_alike_and_then_the_level_is_known() -> None:
     agent = AdaptiveWGPUCB(BanditProblem(ROUGH, LINE, 80, 0.1))
     agent.reset(0)
-    mean, variance = agent.bank.posteriors()
+    mean, variance = agent.bank.standardised(agent.action_set.candidates)
     assert not mean.any()
     assert variance == pytest.approx(1.3)  # k(x, x) + level
     agent.observe(3, 7.0)
-    _, variance = agent.bank.posteriors()
+    _, variance = agent.bank.standardised(agent.action_set.candidates)
     row = ROUGH(LINE, LINE[3:4])[:, 0] + 0.3
     assert variance[0] == pytest.approx(1.3 - row**2 / 1.301)
     assert agent.posterior().mean == pytest.approx(7.0, abs=0)
@@ -344,13 +360,13 @@ def test_a_reward_of_the_first_ten_that_is_far_from_most_is_moved(
     rest: list[float], moved: list[float]
 ) -> None:
     rewards = np.array([[*rest, *NEAR], [*NEAR, *rest]])
-    assert banks.without_odd(rewards).tolist() == [[*moved, *NEAR], [*NEAR, *moved]]
+    assert banks.clip_outliers(rewards).tolist() == [[*moved, *NEAR], [*NEAR, *moved]]
 
 
 @pytest.mark.parametrize("ones", [0, 1, 2])
 def test_a_few_ones_among_noughts_are_believed(ones: int) -> None:
     rewards = np.array([[1.0] * ones + [0.0] * (10 - ones)])
-    assert np.array_equal(banks.without_odd(rewards), rewards)
+    assert np.array_equal(banks.clip_outliers(rewards), rewards)
 
 
 def test_arms_that_are_shown_are_taken_in_again_at_the_places_of_then() -> None:
@@ -360,12 +376,14 @@ def test_arms_that_are_shown_are_taken_in_again_at_the_places_of_then() -> None:
     paid = points.sum(axis=2) + 0.1 * rng.normal(size=(30, 2))
     paid[3, 1] -= 1e4
     moved = paid.copy()
-    moved[:10] = banks.without_odd(paid[:10].T).T
+    moved[:10] = banks.clip_outliers(paid[:10].T).T
     assert (moved != paid).sum() == 1
-    both = [ModelBank(ShownPlaces(Linear(), points[0], 2), 2, (0.0, 0.02), (0.1,)) for _ in "ab"]
+    action_set = ChangingArms(Linear(), points[0], np.ones(2))
+    features = ChangingFeatures(Linear(), points[0])
+    both = [ModelBank(action_set, features, (0.0, 0.02), (0.1,)) for _ in "ab"]
     for bank, rewards in zip(both, (paid, moved), strict=True):
         bank.restart(np.ones(2, bool))
         for place, reward in zip(points, rewards, strict=True):
-            bank.update(place, reward, np.ones(2, bool))
+            bank.update(action_set.embed(place), reward, np.ones(2, bool))
     for one, other in zip(both[0].kept, both[1].kept, strict=True):
         assert np.array_equal(one, other)

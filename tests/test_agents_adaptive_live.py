@@ -40,7 +40,7 @@ def live(agent: AdaptiveWGPUCB, paid: Callable[[Any, int], Any], steps: int) -> 
         agent.observe(plays[-1], paid(plays[-1], t))
         assert np.isfinite(agent.posterior()).all(), t
         assert np.isfinite(np.array(agent.belief())).all(), t
-        assert (agent.bank.posteriors()[1] >= 0).all(), t
+        assert (agent.bank.standardised(agent.action_set.candidates)[1] >= 0).all(), t
     return np.array(plays)
 
 
@@ -212,7 +212,7 @@ def test_a_long_run_stays_in_order() -> None:
         agent.observe(plays[-1], float(WAVE[plays[-1]] + 0.1 * rng.normal()))
         if t % 500 == 499:
             assert np.isfinite(agent.posterior()).all()
-            assert (agent.bank.posteriors()[1] >= 0).all()
+            assert (agent.bank.standardised(agent.action_set.candidates)[1] >= 0).all()
     P = agent.bank.kept.covariance[0]
     assert np.array_equal(P, P.transpose(0, 2, 1))
     assert np.linalg.eigvalsh(P).min() > 0.0
@@ -274,7 +274,7 @@ def test_learners_start_anew_one_by_one() -> None:
     for t in range(30):
         agent.observe(np.array([t % 20, 3 * t % 20]), np.array([t % 7, t % 5]) + 0.5)
     before = agent.posterior()
-    agent._begin(np.array([True, False]))
+    agent.reset(learners=[True, False])
     fresh = AdaptiveWGPUCB(line())
     fresh.reset(0)
     for t in range(15):

@@ -1,4 +1,4 @@
-"""Memories whose uncertainty grows with age, against t x t matrices and direct sums."""
+"""Surrogates whose uncertainty grows with age, against t x t matrices and direct sums."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
+from told import feed, tell
 
-from wgp_agents.gp.action_sets import ActionSet, Arms, Box
-from wgp_agents.gp.surrogates.ageing import AgeingSurrogate
-from wgp_agents.gp.surrogates.ageing_sum import ageing_sum, gauss_rule
-from wgp_agents.gp.surrogates.walk import WalkSurrogate
-from wgp_agents.gp.surrogates.weighted import Surrogate
+from wgp_agents.gp.action_sets import ActionSet, FixedArms
+from wgp_agents.gp.box import Box
+from wgp_agents.gp.surrogates.ageing import AgeingSurrogate, ageing_sum, gauss_rule
+from wgp_agents.gp.surrogates.base import FeatureSurrogate
+from wgp_agents.gp.surrogates.drift import WalkSurrogate
 from wgp_gym.kernels import Kernel, Matern, SquaredExponential
 
 Floats = NDArray[np.float64]
@@ -59,26 +60,18 @@ def test_the_gauss_rule_of_many_points_is_that_of_legendre() -> None:
     assert weights == pytest.approx(weight, abs=1e-13)
 
 
-def make(model: str, action_set: ActionSet, injection: Any) -> Surrogate:
+def make(model: str, action_set: ActionSet, injection: Any) -> FeatureSurrogate:
     batch = len(action_set.basis.regularization)
     added = np.broadcast_to(injection, batch).astype(float)
-    memory: Surrogate = WalkSurrogate(action_set, injection=added)
+    surrogate: FeatureSurrogate = WalkSurrogate(action_set, injection=added)
     if model == "noise":
-        memory = AgeingSurrogate(action_set, injection=added, horizon=HORIZON)
-    memory.restart(np.ones(batch, bool), np.zeros(batch))
-    return memory
+        surrogate = AgeingSurrogate(action_set, injection=added, horizon=HORIZON)
+    surrogate.restart(np.ones(batch, bool), np.zeros(batch))
+    return surrogate
 
 
-def arms_of(kernel: Kernel, domain: Floats, ridge: Any, batch: int = 1) -> Arms:
-    return Arms(kernel, domain, np.broadcast_to(ridge, batch).astype(float))
-
-
-def feed(memory: Surrogate, plays: NDArray[Any], rewards: Floats) -> None:
-    """Give every learner the same plays."""
-    batch = len(memory.gain)
-    for play, reward in zip(plays, rewards, strict=True):
-        given = np.broadcast_to(play, (batch, *np.shape(play)))
-        memory.update(given, np.full(batch, reward), np.ones(batch, bool))
+def arms_of(kernel: Kernel, domain: Floats, ridge: Any, batch: int = 1) -> FixedArms:
+    return FixedArms(kernel, domain, np.broadcast_to(ridge, batch).astype(float))
 
 
 def dense(
@@ -119,18 +112,18 @@ def some(n: int, steps: int, seed: int = 0) -> tuple[Ints, Floats]:
 def test_the_posterior_is_that_of_t_by_t_matrices(
     model: str, ridge: float, injection: float
 ) -> None:
-    memory, gram = make(model, arms_of(KERNEL, DOMAIN, ridge), injection), KERNEL(DOMAIN, DOMAIN)
+    surrogate, gram = make(model, arms_of(KERNEL, DOMAIN, ridge), injection), KERNEL(DOMAIN, DOMAIN)
     plays, rewards = some(len(DOMAIN), 150)
     for start in range(0, 150, 50):
-        feed(memory, plays[start : start + 50], rewards[start : start + 50])
+        feed(surrogate, plays[start : start + 50], rewards[start : start + 50])
         seen = slice(0, start + 50)
         noise = np.full(start + 50, ridge)
         mean, variance, gain = dense(model, gram, plays[seen], rewards[seen], injection, noise)
         size = 1 + injection * (start + 50)
-        assert memory.mean[0] == pytest.approx(mean, abs=3e-7)
-        assert memory.variance[0] == pytest.approx(variance, abs=1e-8 * size)
-        assert memory.gain[0] == pytest.approx(gain, rel=1e-7)
-    assert (memory.bound_variance is memory.variance, memory.held[0]) == (True, 150)
+        assert surrogate.mean[0] == pytest.approx(mean, abs=3e-7)
+        assert surrogate.variance[0] == pytest.approx(variance, abs=1e-8 * size)
+        assert surrogate.gain[0] == pytest.approx(gain, rel=1e-7)
+    assert (surrogate.bound_variance is surrogate.variance, surrogate.held[0]) == (True, 150)
 
 
 @every_model
@@ -138,14 +131,14 @@ def test_many_features_and_two_dimensions(model: str) -> None:
     kernel = Matern(0.3, 2.5)
     action_set = arms_of(kernel, SQUARE, 0.1)
     assert action_set.basis.rank[0] > 64
-    memory = make(model, action_set, 0.03)
+    surrogate = make(model, action_set, 0.03)
     plays, rewards = some(len(SQUARE), 80)
-    feed(memory, plays, rewards)
+    feed(surrogate, plays, rewards)
     gram = kernel(SQUARE, SQUARE)
     mean, variance, gain = dense(model, gram, plays, rewards, 0.03, np.full(80, 0.1))
-    assert memory.mean[0] == pytest.approx(mean, abs=1e-7)
-    assert memory.variance[0] == pytest.approx(variance, abs=1e-8)
-    assert memory.gain[0] == pytest.approx(gain, rel=1e-8)
+    assert surrogate.mean[0] == pytest.approx(mean, abs=1e-7)
+    assert surrogate.variance[0] == pytest.approx(variance, abs=1e-8)
+    assert surrogate.gain[0] == pytest.approx(gain, rel=1e-8)
 
 
 @every_model
@@ -153,9 +146,10 @@ def test_what_a_box_leaves_out_is_noise(model: str) -> None:
     rng = np.random.default_rng(0)
     ridge, injection, points = 0.01, 0.02, rng.random((20, 3))
     box = Box(Matern(0.2, 0.5), points, np.array([ridge]))
-    memory, rewards = make(model, box, injection), rng.standard_normal(20)
-    feed(memory, points, rewards)
-    phi = np.concatenate([box.embed(point[None])[0] for point in points])
+    surrogate, rewards = make(model, box, injection), rng.standard_normal(20)
+    for point, reward in zip(points, rewards, strict=True):
+        surrogate.update(box.embed(point[None]), np.array([reward]), np.ones(1, bool))
+    phi = np.concatenate([box.embed(point[None]).features for point in points])
     left = 1 - np.sum(phi**2, axis=1)
     assert left.max() > 0.1
     table, t = np.concatenate([phi, box.basis.phi.T]), np.arange(20)
@@ -166,29 +160,29 @@ def test_what_a_box_leaves_out_is_noise(model: str) -> None:
         noise, added = noise * (1 + injection * (20 - t) / ridge), 0.0
     gram = table @ table.T
     mean, variance, _ = dense(model, gram, t, rewards, added, noise)
-    predicted = memory.predictor(0)(box.basis.phi)
-    assert memory.mean[0] == pytest.approx(mean[20:], abs=1e-7)
+    predicted = surrogate.predictor(0)(box.basis.phi)
+    assert surrogate.mean[0] == pytest.approx(mean[20:], abs=1e-7)
     assert predicted[0] == pytest.approx(mean[20:], abs=1e-7)
     for found in predicted[1:]:
         assert found == pytest.approx(variance[20:], abs=1e-8)
     size = 1 + 20 * injection if model == "walk" else 1.0
-    assert memory.variance[0] == pytest.approx(
+    assert surrogate.variance[0] == pytest.approx(
         variance[20:] + size * box.basis.residual[0], abs=1e-8
     )
 
 
 @every_model
 @pytest.mark.parametrize("domain", [DOMAIN, SQUARE])
-def test_deviations_have_the_covariance_of_the_posterior(model: str, domain: Floats) -> None:
+def test_samples_have_the_covariance_of_the_posterior(model: str, domain: Floats) -> None:
     kernel = KERNEL if domain is DOMAIN else Matern(0.3, 2.5)
-    memory = make(model, arms_of(kernel, domain, 0.1), 0.03)
-    feed(memory, *some(len(domain), 30))
+    surrogate = make(model, arms_of(kernel, domain, 0.1), 0.03)
+    feed(surrogate, *some(len(domain), 30))
     phi = arms_of(kernel, domain, 0.1).basis.phi
-    drawn = np.concatenate([memory.deviations(unit[None]) for unit in np.eye(len(phi))]) @ phi
-    assert np.sum(drawn**2, axis=0) == pytest.approx(memory.variance[0], abs=1e-8)
-    mean, normals = memory.mean.copy(), np.zeros((1, len(phi)))
-    assert not memory.deviations(normals).any()
-    assert np.array_equal(memory.mean, mean)
+    drawn = np.concatenate([surrogate.sample(unit[None]) for unit in np.eye(len(phi))]) @ phi
+    assert np.sum(drawn**2, axis=0) == pytest.approx(surrogate.variance[0], abs=1e-8)
+    mean, normals = surrogate.mean.copy(), np.zeros((1, len(phi)))
+    assert not surrogate.sample(normals).any()
+    assert np.array_equal(surrogate.mean, mean)
 
 
 @every_model
@@ -196,52 +190,53 @@ def test_deviations_have_the_covariance_of_the_posterior(model: str, domain: Flo
 def test_a_learner_does_not_depend_on_the_others(model: str, batch: int) -> None:
     rng = np.random.default_rng(3)
     ridge, added = rng.uniform(0.01, 1.0, batch), rng.choice([0.0, 1e-3, 0.03, 2.0], batch)
-    memory = make(model, Arms(KERNEL, DOMAIN, ridge), added)
+    surrogate = make(model, FixedArms(KERNEL, DOMAIN, ridge), added)
     alone = {
-        i: make(model, Arms(KERNEL, DOMAIN, ridge[[i]]), added[[i]]) for i in range(0, batch, 33)
+        i: make(model, FixedArms(KERNEL, DOMAIN, ridge[[i]]), added[[i]])
+        for i in range(0, batch, 33)
     }
     for step in range(25):
         plays, rewards = rng.integers(60, size=batch), rng.standard_normal(batch)
         active, again = rng.random(batch) < 0.7, np.full(batch, step == 9) & (ridge > 0.3)
-        memory.restart(again, added)
-        memory.update(plays, rewards, active)
+        surrogate.restart(again, added)
+        tell(surrogate, plays, rewards, active)
         for i, one in alone.items():
             one.restart(again[[i]], added[[i]])
-            one.update(plays[[i]], rewards[[i]], active[[i]])
-    normals = rng.standard_normal((batch, len(memory.basis.phi)))  # type: ignore[attr-defined]
-    drawn = memory.deviations(normals)
+            tell(one, plays[[i]], rewards[[i]], active[[i]])
+    normals = rng.standard_normal((batch, len(surrogate.basis.phi)))
+    drawn = surrogate.sample(normals)
     for i, one in alone.items():
         for name in ("mean", "variance", "gain", "held"):
-            assert np.array_equal(getattr(memory, name)[i], getattr(one, name)[0])
-        m = one.basis.rank[0]  # type: ignore[attr-defined]
-        assert np.array_equal(drawn[i, :m], one.deviations(normals[[i]])[0, :m])
+            assert np.array_equal(getattr(surrogate, name)[i], getattr(one, name)[0])
+        m = one.basis.rank[0]
+        assert np.array_equal(drawn[i, :m], one.sample(normals[[i]])[0, :m])
 
 
 @every_model
 def test_a_restart_leaves_the_prior(model: str) -> None:
-    memory = make(model, arms_of(KERNEL, DOMAIN, 0.1, 2), 0.03)
-    feed(memory, *some(60, 20))
-    memory.restart(np.array([True, False]), np.zeros(2))
-    assert not memory.mean[0].any()
-    assert memory.mean[1].any()
-    assert memory.variance[0] == pytest.approx(1.0, abs=1e-12)
-    assert (memory.held.tolist(), memory.gain[0]) == ([0, 20], 0.0)
+    surrogate = make(model, arms_of(KERNEL, DOMAIN, 0.1, 2), 0.03)
+    feed(surrogate, *some(60, 20))
+    surrogate.restart(np.array([True, False]), np.zeros(2))
+    assert not surrogate.mean[0].any()
+    assert surrogate.mean[1].any()
+    assert surrogate.variance[0] == pytest.approx(1.0, abs=1e-12)
+    assert (surrogate.held.tolist(), surrogate.gain[0]) == ([0, 20], 0.0)
     fresh = make(model, arms_of(KERNEL, DOMAIN, 0.1, 2), 0.03)
-    for one in (memory, fresh):
+    for one in (surrogate, fresh):
         feed(one, *some(60, 10, seed=4))
-    assert np.array_equal(memory.mean[0], fresh.mean[0])
-    assert np.array_equal(memory.variance[0], fresh.variance[0])
+    assert np.array_equal(surrogate.mean[0], fresh.mean[0])
+    assert np.array_equal(surrogate.variance[0], fresh.variance[0])
 
 
 @every_model
 def test_errors_do_not_build_up(model: str) -> None:
-    memory = make(model, arms_of(KERNEL, DOMAIN, 1e-3), 1e-3)
+    surrogate = make(model, arms_of(KERNEL, DOMAIN, 1e-3), 1e-3)
     arms = np.random.default_rng(1).choice([3, 4, 40], size=3_000)
-    feed(memory, arms, np.sin(arms.astype(float)))
+    feed(surrogate, arms, np.sin(arms.astype(float)))
     action_set, size = arms_of(KERNEL, DOMAIN, 1e-3), 4.0 if model == "walk" else 1.0
     rank = action_set.basis.rank[0]
-    mean, variance, _ = memory.predictor(0)(action_set.basis.phi[:rank])
-    assert memory.mean[0] == pytest.approx(mean, abs=1e-10)
+    mean, variance, _ = surrogate.predictor(0)(action_set.basis.phi[:rank])
+    assert surrogate.mean[0] == pytest.approx(mean, abs=1e-10)
     left = size * action_set.basis.residual[0]
-    assert memory.variance[0] == pytest.approx(variance + left, abs=1e-11)
-    assert memory.variance[0, 40] > 0
+    assert surrogate.variance[0] == pytest.approx(variance + left, abs=1e-11)
+    assert surrogate.variance[0, 40] > 0

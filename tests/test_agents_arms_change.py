@@ -25,7 +25,7 @@ from wgp_gym.problem import BanditProblem
 K, T = 4, 500
 AGENTS: list[Any] = [CUSUMUCB, MUCB, GLRUCB]
 SEEDS = [11, 12, 13]
-FEW = {"M": 30, "epsilon": 0.1, "h": 6.0, "alpha": 0.1}
+FEW = {"num_samples": 30, "epsilon": 0.1, "threshold": 6.0, "alpha": 0.1}
 History = list[list[float]]
 
 
@@ -138,7 +138,7 @@ class Ratio:
 
 CASES: list[Any] = [
     (CUSUMUCB, FEW, 0.5, Cusum),
-    (MUCB, {"w": 30, "b": 9.0, "gamma": 0.25}, 0.5, Monitored),
+    (MUCB, {"window": 30, "threshold": 9.0, "gamma": 0.25}, 0.5, Monitored),
     (GLRUCB, {"resolution": T}, 0.5, lambda: Ratio("local", True, 1.0)),
     (GLRUCB, {"resolution": T, "restart": "global"}, 0.5, lambda: Ratio("global", True, 1.0)),
     (GLRUCB, {"resolution": T}, 0.3, lambda: Ratio("local", False, 0.3)),
@@ -204,28 +204,6 @@ def test_a_learner_does_not_depend_on_the_batch(make: Any, batch: int) -> None:
     for i in (0, batch - 1):
         one.reset(3 + i)
         assert play(one, 120, noisy) == together[:, i].tolist()
-
-
-@pytest.mark.parametrize(("make", "parameters", "noise", "textbook"), CASES)
-def test_masks(make: Any, parameters: dict[str, Any], noise: float, textbook: Any) -> None:
-    del textbook
-    full, part = make(problem(2, noise), **parameters), make(problem(2, noise), **parameters)
-    for agent in (full, part):
-        agent.reset(1)
-        play(agent, 50, noisy)
-    before = copy.deepcopy(part)
-    part._learn(np.array([1, 1]), np.ones(2), np.array([True, False]))
-    full._learn(np.array([1, 1]), np.ones(2), np.array([True, True]))
-    uniform = UniformStreams([0, 0])
-    rows = [agent.index(copy.deepcopy(uniform)).copy() for agent in (part, full, before)]
-    np.testing.assert_array_equal(rows[0][0], rows[1][0])
-    np.testing.assert_array_equal(rows[0][1], rows[2][1])
-    part._restart(np.array([False, True]))
-    fresh = make(problem(2, noise), **parameters)
-    fresh.reset(1)
-    rows = [agent.index(copy.deepcopy(uniform)).copy() for agent in (part, full, fresh)]
-    np.testing.assert_array_equal(rows[0][0], rows[1][0])
-    np.testing.assert_array_equal(rows[0][1], rows[2][1])
 
 
 @pytest.mark.parametrize("make", AGENTS)

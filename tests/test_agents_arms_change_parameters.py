@@ -13,14 +13,15 @@ from scipy.special import rel_entr
 from wgp_agents.algorithms.arms.cusum_ucb import CUSUMUCB
 from wgp_agents.algorithms.arms.glr_ucb import GLRUCB
 from wgp_agents.algorithms.arms.m_ucb import MUCB
-from wgp_agents.arms.forced import NOBODY, forced_exploration
-from wgp_agents.arms.kl_index import kl_upper
+from wgp_agents.arms.index import NOBODY, forced_exploration
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.kernels.kl_index import kl_upper
 from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
 K, T = 4, 500
 AGENTS: list[Any] = [CUSUMUCB, MUCB, GLRUCB]
+CUSUM_TUNED = ("num_samples", "threshold", "alpha")
 
 
 def problem(noise: float = 0.5, horizon: int = T) -> BanditProblem:
@@ -31,29 +32,30 @@ def problem(noise: float = 0.5, horizon: int = T) -> BanditProblem:
 
 def test_defaults_are_theirs() -> None:
     cusum = CUSUMUCB(problem(), num_changes=2)
-    assert cusum.h[0] == pytest.approx(math.log(250))
+    assert cusum.threshold[0] == pytest.approx(math.log(250))
     assert cusum.alpha[0] == pytest.approx(math.sqrt(2 * math.log(250) / 500))
-    assert (cusum.M[0], CUSUMUCB(problem(horizon=10**5)).M[0]) == (41, 150)
+    assert (cusum.num_samples[0], CUSUMUCB(problem(horizon=10**5)).num_samples[0]) == (41, 150)
     long = problem(horizon=10**6)
     roots = math.sqrt(math.log(2 * K * 10**12)) + math.sqrt(math.log(2 * 10**6))
     m_ucb = MUCB(long, smallest_change=0.5)
-    assert 0 <= m_ucb.w[0] - 16 * roots**2 < 2
-    assert m_ucb.b[0] == pytest.approx(math.sqrt(m_ucb.w[0] * math.log(8e12) / 2))
-    delay = 2 * m_ucb.b[0] + 3 * math.sqrt(m_ucb.w[0])
+    assert 0 <= m_ucb.window[0] - 16 * roots**2 < 2
+    assert m_ucb.threshold[0] == pytest.approx(math.sqrt(m_ucb.window[0] * math.log(8e12) / 2))
+    delay = 2 * m_ucb.threshold[0] + 3 * math.sqrt(m_ucb.window[0])
     assert m_ucb.gamma[0] == pytest.approx(math.sqrt(K * delay / 2e6))
-    assert (MUCB(problem()).w[0], MUCB(problem()).gamma[0]) == (126, 0.5)  # cut
+    assert (MUCB(problem()).window[0], MUCB(problem()).gamma[0]) == (126, 0.5)  # cut
     glr = GLRUCB(problem())
     assert glr.delta[0] == pytest.approx(500**-0.5)
     assert glr.alpha[0] == pytest.approx(math.sqrt(K * math.log(500) / 500))
 
 
 def test_the_number_of_alarms_raises_the_share_of_forced_plays() -> None:
-    for exploration, period in (("constant", 20), ("rising", 10)):
+    cases: list[Any] = [("constant", 20), ("rising", 10)]
+    for exploration, period in cases:
         agent = GLRUCB(problem(), exploration=exploration, alpha=0.2)
         agent.reset(0)
-        agent.alarms[:] = 3  # the fourth episode: twice the rate
+        agent.statistics.alarms[:] = 3  # the fourth episode: twice the rate
         for step in range(45):
-            agent.watched.statistics.steps[:] = step
+            agent.statistics.steps[:] = step
             forced = np.isinf(agent.index(UniformStreams([0]))[0])
             turn = (step + 1) % period
             wanted = np.arange(1, K + 1) == turn if 1 <= turn <= K else np.ones(K, bool)
@@ -74,21 +76,21 @@ def test_more_noise_takes_more_samples_for_the_same_chance_of_a_wrong_mean() -> 
         agent = CUSUMUCB(problem(noise, 10**6), epsilon=0.05)
         agent.reset(0)
         samples = agent.detector.samples[0, 0]
-        assert samples == agent.M[0]
+        assert samples == agent.num_samples[0]
         # The second term of the bound on false alarms, in `CUSUM`.
         wrong = 2 * math.exp(-samples * 0.05**2 / (2 * scale**2))
         assert wrong == pytest.approx(2 * math.exp(-math.log(20) / 4), rel=0.002)  # M is whole
-    given, capped = CUSUMUCB(problem(1.5), M=7), CUSUMUCB(problem(1.5), num_changes=4)
+    given, capped = CUSUMUCB(problem(1.5), num_samples=7), CUSUMUCB(problem(1.5), num_changes=4)
     for agent, samples in ((given, 7), (capped, T // (5 * K))):
         agent.reset(0)
-        np.testing.assert_array_equal(agent.M, samples)
+        np.testing.assert_array_equal(agent.num_samples, samples)
         np.testing.assert_array_equal(agent.detector.samples, samples)
 
 
 @pytest.mark.parametrize("make", [CUSUMUCB, MUCB])
 def test_no_change_counts_as_one(make: Any) -> None:
     none, one = make(problem(), num_changes=0), make(problem(), num_changes=1)
-    for name in ("M", "h", "alpha") if make is CUSUMUCB else ("w", "b", "gamma"):
+    for name in CUSUM_TUNED if make is CUSUMUCB else ("window", "threshold", "gamma"):
         np.testing.assert_array_equal(getattr(none, name), getattr(one, name))
     most = make(problem(), num_changes=T)  # T changes are the most
     most.reset(0)
@@ -117,11 +119,12 @@ def test_kl_upper_is_the_root() -> None:
 @pytest.mark.parametrize(
     ("make", "parameter", "value"),
     [
-        (CUSUMUCB, "M", 0), (CUSUMUCB, "epsilon", 0), (CUSUMUCB, "h", 0), (CUSUMUCB, "alpha", 2),
-        (CUSUMUCB, "xi", 0), (CUSUMUCB, "num_changes", 1.5), (MUCB, "w", 7), (MUCB, "w", 1),
+        (CUSUMUCB, "num_samples", 0), (CUSUMUCB, "epsilon", 0), (CUSUMUCB, "threshold", 0),
+        (CUSUMUCB, "alpha", 2), (CUSUMUCB, "xi", 0), (CUSUMUCB, "num_changes", 1.5),
+        (MUCB, "window", 7), (MUCB, "window", 1),
         (CUSUMUCB, "num_changes", -1), (CUSUMUCB, "num_changes", T + 1),
         (MUCB, "num_changes", 0.5), (MUCB, "num_changes", T + 1),
-        (MUCB, "b", 0), (MUCB, "gamma", 0), (MUCB, "smallest_change", 0),
+        (MUCB, "threshold", 0), (MUCB, "gamma", 0), (MUCB, "smallest_change", 0),
         (MUCB, "num_changes", [1, 2]), (GLRUCB, "rewards", "poisson"), (GLRUCB, "restart", "x"),
         (GLRUCB, "delta", 0), (GLRUCB, "threshold", "x"), (GLRUCB, "alpha", 0),
         (GLRUCB, "exploration", "x"), (GLRUCB, "c", -1), (GLRUCB, "sigma", 0),
@@ -162,7 +165,7 @@ def test_what_widens_the_padding(
 
 
 def test_the_threshold_of_cusum_has_a_floor() -> None:
-    assert CUSUMUCB(problem(), num_changes=T).h[0] == 1.0
+    assert CUSUMUCB(problem(), num_changes=T).threshold[0] == 1.0
 
 
 def test_when_rewards_count_as_0_or_1() -> None:
@@ -181,12 +184,13 @@ def test_when_rewards_count_as_0_or_1() -> None:
 
 
 def test_what_lies_beyond_0_and_1_is_cut_off_where_kl_is_taken() -> None:
-    for rewards, total in (("bernoulli", 2.0), ("gaussian", 13.5)):
+    cases: list[Any] = [("bernoulli", 2.0), ("gaussian", 13.5)]
+    for rewards, total in cases:
         agent = GLRUCB(problem(), rewards=rewards)
         agent.reset(0)
         for reward in (7.0, 6.5):  # too close for an alarm
             agent.observe(2, reward)
-        assert agent.watched.statistics.sums[0, 2] == total
+        assert agent.statistics.sums[0, 2] == total
 
 
 def test_all_arms_have_their_turn_and_the_indices_theirs() -> None:

@@ -14,7 +14,7 @@ from wgp_agents.algorithms.arms.exp3 import Exp3
 from wgp_agents.algorithms.arms.exp3_s import Exp3S
 from wgp_agents.algorithms.arms.rexp3 import Rexp3
 from wgp_agents.algorithms.arms.sw_ucb import SWUCB
-from wgp_agents.arms.choice import sample_categorical
+from wgp_agents.arms.weights import sample_categorical
 from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem

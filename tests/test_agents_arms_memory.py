@@ -5,17 +5,25 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from wgp_agents.arms.posterior import ArmPosterior
-from wgp_agents.arms.sliding import WindowPlays
-from wgp_agents.arms.statistics import AllPlays, ArmStatistics, DiscountedPlays
-from wgp_agents.arms.tuning import discount_of, window_of
+from wgp_agents.arms.statistics import (
+    AllPlays,
+    ArmStatistics,
+    DiscountedPlays,
+    MonitoredPlays,
+    WindowPlays,
+    tuned_discount,
+    tuned_window,
+)
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import beta_variates, normal_variates
+from wgp_agents.detectors import TwoWindowMean
 from wgp_gym.types import Array
 
 ARMS = 4
@@ -71,14 +79,36 @@ def test_statistics_are_those_of_the_whole_history(kind: str) -> None:
             assert memory.steps[learner] == len(plays[learner])
 
 
-def test_arms_are_forgotten_each_on_its_own() -> None:
-    memory = AllPlays(2, 3)
-    for arm in (0, 1, 2, 1):
-        memory.add(np.full(2, arm), np.array([2.0, -1.0]), np.ones(2, bool))
-    memory.forget(np.array([[False, True, False], [True, False, True]]))
-    np.testing.assert_array_equal(memory.counts, [[1, 0, 1], [0, 2, 0]])
-    np.testing.assert_array_equal(memory.sums, [[2, 0, 2], [0, -2, 0]])
+@pytest.mark.parametrize("restart", ["local", "global"])
+def test_an_alarm_forgets_its_arm_or_all(restart: Any) -> None:
+    detector = TwoWindowMean((2, 3), window=2, threshold=1.5)
+    memory = MonitoredPlays(detector, restart)
+    everybody = np.ones(2, bool)
+    for arm, rewards in ((0, [2, -1]), (2, [2, -1]), (1, [2, -1]), (0, [0, -1])):
+        memory.add(np.full(2, arm), np.array(rewards, float), everybody)
+    alone = restart == "local"  # the first learner's arm 0 went from 2 to 0
+    np.testing.assert_array_equal(memory.counts, [[0, alone, alone], [2, 1, 1]])
+    np.testing.assert_array_equal(memory.sums, [[0, 2 * alone, 2 * alone], [-2, -1, -1]])
+    np.testing.assert_array_equal(memory.age, [[0, 4 * alone, 4 * alone], [4, 4, 4]])
     np.testing.assert_array_equal(memory.steps, [4, 4])
+    np.testing.assert_array_equal(memory.alarms, [1, 0])
+    memory.add(np.zeros(2, int), np.array([2.0, -1.0]), everybody)  # its test starts anew
+    np.testing.assert_array_equal(memory.alarms, [1, 0])
+    memory.clear(np.array([True, False]))
+    np.testing.assert_array_equal(memory.alarms + memory.steps, [0, 5])
+    assert not memory.counts[0].any()
+    assert not memory.age[0].any()
+
+
+def test_a_detector_does_not_see_the_rewards_of_those_who_did_not_play() -> None:
+    memory = MonitoredPlays(TwoWindowMean((2, 2), window=2, threshold=0.5))
+    arms = np.zeros(2, int)
+    memory.add(arms, np.zeros(2), np.ones(2, bool))
+    memory.add(arms, np.ones(2), np.array([True, False]))
+    assert memory.alarms.tolist() == [1, 0]
+    memory.add(arms, np.zeros(2), np.array([False, True]))
+    assert memory.alarms.tolist() == [1, 0]
+    np.testing.assert_array_equal(memory.counts, [[0, 0], [2, 0]])
 
 
 def test_huge_rewards_leave_nothing_behind_in_a_window() -> None:
@@ -154,31 +184,31 @@ def test_variates_of_a_learner_do_not_depend_on_the_others() -> None:
 def test_a_trial_succeeds_with_the_probability_of_the_reward(choices: bool) -> None:
     rewards = np.array([-2.0, 0.0, 0.25, 0.7, 1.0, 1e30])
     batch, rounds = len(rewards), 4000
-    posterior, streams = ArmPosterior("test", "beta", batch), UniformStreams(list(range(batch)))
-    memory, successes = AllPlays(batch, 2), np.zeros(batch)
+    memory, streams = AllPlays(batch, 2), UniformStreams(list(range(batch)))
+    posterior = ArmPosterior("test", "beta", memory)
     for _ in range(rounds):
         if choices:  # without, one coin serves all plays
-            posterior.draw(memory, np.ones(batch), streams)
-        successes += posterior.outcomes(rewards, np.ones(batch, bool))
+            posterior.draw(np.ones(batch), streams)
+        posterior.add(np.zeros(batch, int), rewards, np.ones(batch, bool))
     # Four standard errors are at most 0.032.
-    np.testing.assert_allclose(successes / rounds, np.clip(rewards, 0, 1), atol=0.032)
-    np.testing.assert_array_equal(successes[[0, 1, 4, 5]], np.array([0, 0, 1, 1]) * rounds)
+    np.testing.assert_allclose(memory.sums[:, 0] / rounds, np.clip(rewards, 0, 1), atol=0.032)
+    np.testing.assert_array_equal(memory.sums[[0, 1, 4, 5], 0], np.array([0, 0, 1, 1]) * rounds)
 
 
 def test_the_coin_of_a_trial_is_drawn_by_every_learner() -> None:
     batch = 4000
-    posterior, memory = ArmPosterior("test", "beta", batch), AllPlays(batch, 2)
-    posterior.draw(memory, np.ones(batch), UniformStreams(list(range(batch))))
-    first = posterior.outcomes(np.full(batch, 0.3), np.ones(batch, bool))
-    assert first.mean() == pytest.approx(0.3, abs=0.029)  # four standard errors
+    memory = AllPlays(batch, 2)
+    posterior = ArmPosterior("test", "beta", memory)
+    posterior.draw(np.ones(batch), UniformStreams(list(range(batch))))
+    posterior.add(np.zeros(batch, int), np.full(batch, 0.3), np.ones(batch, bool))
+    assert memory.sums[:, 0].mean() == pytest.approx(0.3, abs=0.029)  # four standard errors
 
 
 def test_theory_tunes_the_memories() -> None:
     # Garivier and Moulines: 1 - sqrt(4 / 10,000) / 4 and 2 sqrt(10,000 log(10,000) / 4).
-    discount = discount_of("test", None, [0, 4], 10_000, 2)
-    np.testing.assert_allclose(discount, [1.0, 0.995])
-    window = window_of("test", None, [0, 4], 10_000, 2, 3)
-    np.testing.assert_array_equal(window, [math.inf, 304])
-    assert window_of("test", None, 500, 500, 1, 10)[0] == 11  # never fewer than K + 1
-    assert window_of("test", None, 1, 20, 1, 3)[0] == 16
-    assert window_of("test", None, 1, 9, 1, 3)[0] == math.inf  # spans T
+    few = np.array([0, 4])
+    np.testing.assert_allclose(tuned_discount(few, 10_000), [1.0, 0.995])
+    np.testing.assert_array_equal(tuned_window(few, 10_000, 3), [math.inf, 304])
+    assert tuned_window(np.array([500]), 500, 10)[0] == 11  # never fewer than K + 1
+    assert tuned_window(np.array([1]), 20, 3)[0] == 16
+    assert tuned_window(np.array([1]), 9, 3)[0] == math.inf  # spans T

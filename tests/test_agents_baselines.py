@@ -50,6 +50,17 @@ def test_the_oracle_needs_the_truth() -> None:
         wgp_agents.make("oracle", PROBLEM)
 
 
+def test_chance_is_uniform_over_the_arms_that_are_allowed() -> None:
+    each = np.ones(3000)
+    agent = wgp_agents.make("random", BanditProblem(PROBLEM.kernel, DOMAIN, 500, 0.1, each, each))
+    agent.reset(0)
+    there = np.zeros(100, bool)
+    there[[3, 40, 41, 99]] = True
+    counts = np.bincount(np.asarray(agent.act(allowed=there)), minlength=100)
+    assert not counts[~there].any()
+    assert stats.chisquare(counts[there]).pvalue > 1e-3
+
+
 def test_chance_is_uniform_over_arms() -> None:
     each = np.ones(200)
     problem = BanditProblem(SquaredExponential(0.2), DOMAIN, 500, 0.1, each, each)

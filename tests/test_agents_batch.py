@@ -18,7 +18,7 @@ from wgp_agents.registry import agent_parameters
 ABRUPT = "WGPBandit-Abrupt-v0"
 SEED, STEPS = 11, 25
 LOOKED_AT = {0, 1, 2, 3, 31, 32, 63, 64, 96, 97, 98, 99}  # of 100 learners
-FORGETTING: dict[str, Any] = {"discount": 0.9, "window": 9, "restart_period": 13}
+FORGETTING: dict[str, Any] = {"discount": 0.9, "window": 10, "restart_period": 13}
 SHORT: dict[str, Any] = {"discounts": (0.8, 1.0), "hidden": 8, "updates": 1}  # less work
 
 every_agent = pytest.mark.parametrize("name", wgp_agents.names())

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.algorithms.adaptive.bob_wgp_ucb import BOBWGPUCB
-from wgp_agents.algorithms.adaptive.over_bandit import block_rate, default_block, default_discounts
+from wgp_agents.algorithms.adaptive.bob_wgp_ucb import (
+    BOBWGPUCB,
+    block_rate,
+    default_block,
+    default_discounts,
+)
 from wgp_agents.algorithms.kernelized.wgp_ucb import WGPUCB
 from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import SquaredExponential
@@ -200,11 +204,11 @@ def test_a_learner_that_restarts_alone_begins_a_block_of_its_own() -> None:
     [
         ({"block_length": 0}, r"'block_length' parameter of BOBWGPUCB must be an int in \[1, 84\]"),
         ({"block_length": 85}, r"an int in \[1, 84\]. Got 85"),
-        ({"discounts": []}, r"'discounts' parameter of BOBWGPUCB must be numbers in \[1e-30, 1\]"),
-        ({"discounts": [0.0, 0.5]}, r"numbers in \[1e-30, 1\]"),
-        ({"discounts": [0.5, 1.1]}, r"numbers in \[1e-30, 1\]"),
-        ({"discounts": [math.nan]}, r"numbers in \[1e-30, 1\]"),
-        ({"discounts": 0.5}, r"numbers in \[1e-30, 1\]"),
+        ({"discounts": []}, r"parameter of BOBWGPUCB must be at least one number in \[1e-30, 1\]"),
+        ({"discounts": [0.0, 0.5]}, r"number in \[1e-30, 1\]"),
+        ({"discounts": [0.5, 1.1]}, r"number in \[1e-30, 1\]"),
+        ({"discounts": [math.nan]}, r"number in \[1e-30, 1\]"),
+        ({"discounts": 0.5}, r"number in \[1e-30, 1\]"),
         ({"gamma": 0.0}, r"'gamma' parameter of BOBWGPUCB must be a float in \[1e-30, 1\]"),
         ({"reward_range": (1.0, 1.0)}, "'reward_range' parameter of BOBWGPUCB must be None or two"),
         ({"delta": 1.0}, r"'delta' parameter of BOBWGPUCB must be a float in \[1e-30, 1\)"),

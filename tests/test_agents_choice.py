@@ -8,14 +8,15 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, forced, specimen, takers
+from conftest import GAUSSIAN_PROCESSES, forced, gp_specimen, takers
 from numpy.typing import NDArray
 from scipy import stats
 
 import wgp_agents
 from wgp_agents.core.argmax import argmax
-from wgp_agents.gp.acquisition import optimistic, thompson, upper_bounds
+from wgp_agents.gp.acquisition import ThompsonSampling, UpperBound
 from wgp_agents.gp.agent import GPAgent
+from wgp_agents.kernels.scores import upper_bounds
 from wgp_gym.kernels import Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -30,9 +31,9 @@ def ties(name: str) -> bool:
 
     A drawn function does not; phi(x) = x gives the arms of a line different variances.
     """
-    agent = specimen(name)
-    assert isinstance(agent, GPAgent)
-    return agent.choice is not thompson and bool(np.ptp(agent.posterior().std) < 1e-9)
+    agent = gp_specimen(name)
+    draws = isinstance(agent.acquisition, ThompsonSampling)
+    return not draws and bool(np.ptp(agent.posterior().std) < 1e-9)
 
 
 TYING = [name for name in GAUSSIAN_PROCESSES if ties(name) and not forced(name)]
@@ -89,7 +90,7 @@ def test_knowing_nothing_every_arm_is_as_good(name: str, kernel: Any) -> None:
 
 def enlarged(name: str) -> bool:
     """Tell whether a large norm bound makes an agent's width large, by a factor that it knows."""
-    return getattr(specimen(name), "_choice", None) is optimistic and name in takers("norm_bound")
+    return type(gp_specimen(name).acquisition) is UpperBound and name in takers("norm_bound")
 
 
 # Not 'qff-wgp-ucb': at this lengthscale, T = 500, its 63 nodes make a kernel that is wrong by up to

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wgp_agents.algorithms.kernelized.tv_gp_ucb import TVGPUCB
-from wgp_agents.gp.constant_width import ConstantWidth
+from wgp_agents.gp.bayes_width import ConstantWidth
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 
-from wgp_agents.algorithms.adaptive.design import design_factors, optimal_designs
+from wgp_agents.algorithms.adaptive.replays import design_factors, optimal_designs
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Matern, SquaredExponential
 

@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import lambertw, rel_entr
 
-from wgp_agents.arms.watched import WatchedPlays
 from wgp_agents.detectors import CUSUM, GLR, TwoWindowMean
 from wgp_agents.detectors.detector import Detector
-from wgp_agents.detectors.threshold import inverse_h, proven_threshold, simple_threshold
+from wgp_agents.kernels.detectors import inverse_h, proven_threshold, simple_threshold
 
 Values = NDArray[np.float64]
 SHAPE = (3, 2)
+WRONG: Any = "prove"
 
 
 def textbook_cusum(past: list[float], samples: int, drift: float, threshold: float) -> bool:
@@ -247,7 +247,7 @@ def test_copies_and_huge_values(make: Any) -> None:
         (lambda: TwoWindowMean((2,), window=4, threshold="b"), r"'threshold' .* TwoWindowMean"),
         (lambda: GLR((2,), delta=1.5), r"numbers in \(0, 1\]"),
         (lambda: GLR((2,), delta=0.5, sigma=-1), r"'sigma' parameter of GLR"),
-        (lambda: GLR((2,), delta=0.5, threshold="prove"), r"did you mean 'proven'"),
+        (lambda: GLR((2,), delta=0.5, threshold=WRONG), r"did you mean 'proven'"),
         (lambda: GLR((2,), delta=0.5, bernoulli=1), r"'bernoulli' parameter of GLR"),
         (lambda: GLR((2,), delta=0.5, bernoulli=[True] * 3), r"broadcast"),
         (lambda: GLR((2,), delta=0.5, resolution=0), r"'resolution' parameter of GLR"),
@@ -284,11 +284,3 @@ def test_glr_makes_room_in_time() -> None:
     for row in values:
         detector.update(row, np.ones(2, bool))
     np.testing.assert_array_equal(detector.sums[:, :70], values.T)
-
-
-def test_a_detector_does_not_see_the_rewards_of_those_who_did_not_play() -> None:
-    watched, arms = WatchedPlays(TwoWindowMean((2, 2), window=2, threshold=0.5)), np.zeros(2, int)
-    watched.add(arms, np.zeros(2), np.ones(2, bool))
-    alarms = watched.add(arms, np.ones(2), np.array([True, False]))
-    assert alarms.tolist() == [[True, False], [False, False]]
-    assert not watched.add(arms, np.zeros(2), np.array([False, True])).any()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.detectors import CUSUM, GLR, TwoWindowMean
 from wgp_agents.detectors.detector import Detector
-from wgp_agents.detectors.threshold import simple_threshold
+from wgp_agents.kernels.detectors import simple_threshold
 
 Values = NDArray[np.float64]
 

@@ -100,7 +100,7 @@ def test_who_does_not_play_is_left_alone() -> None:
     agent.reset(0)
     agent.observe([4, 4, 4], [0.3, 0.3, 0.3])
     before = agent.posterior()
-    agent._learn(np.full(3, 4), np.full(3, 9.0), np.array([False, True, False]))
+    agent.observe([4, 4, 4], [9.0, 9.0, 9.0], active=[False, True, False])
     assert agent.resets.tolist() == [0, 1, 0]
     np.testing.assert_array_equal(agent.posterior().mean[[0, 2]], before.mean[[0, 2]])
     assert agent.restart_rule.clock.tolist() == [2, 1, 2]  # type: ignore[union-attr]

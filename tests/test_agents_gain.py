@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgp_agents.gp.gain import gain_bound, greedy_gains, information_gain
+from wgp_agents.gp.gain import (
+    double_weights,
+    gain_bound,
+    greedy_gains,
+    information_gain,
+    single_weights,
+    total_weight,
+)
 from wgp_agents.gp.spectrum import mercer_spectrum
-from wgp_agents.gp.weights import double_weights, single_weights, total_weight
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Matern, SquaredExponential
 from wgp_gym.types import Array

@@ -159,20 +159,20 @@ def test_rewards_beyond_the_range_count_as_its_ends() -> None:
 def test_a_learner_does_not_depend_on_how_many_there_are(batch: int) -> None:
     bounds = 0.5 + np.arange(batch, dtype=float) % 4
     stacked = replace(TASK, norm_bound=bounds)
-    together = DGLMUCB(stacked, discount=0.9 + 0.001 * np.arange(batch) / batch)
+    discounts = 0.9 + 0.001 * np.arange(batch) / batch
+    together = DGLMUCB(stacked, discount=discounts)
     together.reset(5)
-    watched = sorted({0, 1, batch - 1})
+    some = sorted({0, 1, batch - 1})
     alone = [
-        DGLMUCB(replace(TASK, norm_bound=float(bounds[i])), discount=together.given_discount[i])
-        for i in watched
+        DGLMUCB(replace(TASK, norm_bound=float(bounds[i])), discount=discounts[i]) for i in some
     ]
-    for i, agent in zip(watched, alone, strict=True):
+    for i, agent in zip(some, alone, strict=True):
         agent.reset(5 + i)
     rng = np.random.default_rng(6)
     for _ in range(40):
         actions, rewards = together.act(), rng.random(batch)
         together.observe(actions, rewards)
-        for i, agent in zip(watched, alone, strict=True):
+        for i, agent in zip(some, alone, strict=True):
             assert agent.act() == actions[i]
             agent.observe(int(actions[i]), rewards[i])
             for ours, theirs in zip(together.state, agent.state, strict=True):
@@ -185,14 +185,14 @@ def test_only_those_who_play_or_restart_change() -> None:
     for reward in (1.0, 0.0, 1.0):
         agent.observe(np.array([1, 2, 3]), np.full(3, reward))
     before = copy.deepcopy(agent.state)
-    agent._learn(np.array([4, 4, 4]), np.ones(3), np.array([True, False, True]))
+    agent.observe(np.array([4, 4, 4]), np.ones(3), active=[True, False, True])
     for old, new in zip(before, agent.state, strict=True):
         np.testing.assert_array_equal(old[1], new[1])
         assert (old[0] != new[0]).any()
-    agent._begin(np.array([False, True, False]))
+    agent.reset(learners=[False, True, False])
     assert not any(part[1].any() for part in agent.state)
     assert agent.state.counts[0].any()
-    assert agent.steps.tolist() == [4, 0, 4]
+    assert agent.statistics.steps.tolist() == [4, 0, 4]
 
 
 def test_copies_go_on_alike_and_a_seed_gives_one_run() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from wgp_agents.kernels import glm
+from wgp_agents.kernels import glm, glm_projection
 
 Array = NDArray[np.float64]
 RIDGE = 0.01
+estimate = numba.njit(lambda *args: glm.estimate(*args))
+project = numba.njit(lambda *args: glm_projection.project(*args))
 
 
 def g(theta: Array, phi: Array, counts: Array) -> Array:
@@ -35,10 +38,10 @@ def test_the_projection_is_no_further_than_a_general_optimiser_comes(radius: flo
         W = (phi.T * squares) @ phi + np.eye(3)
         factor = np.ascontiguousarray(np.linalg.cholesky(W).T)
         theta = np.zeros(3)
-        glm.estimate(phi, counts, sums, RIDGE, theta)
+        estimate(phi, counts, sums, RIDGE, theta)
         np.testing.assert_allclose(g(theta, phi, counts), sums @ phi, atol=1e-9)
         found = theta.copy()
-        glm.project(phi, counts, sums, RIDGE, factor, radius, found)
+        project(phi, counts, sums, RIDGE, factor, radius, found)
         if np.linalg.norm(theta) <= radius:
             np.testing.assert_array_equal(found, theta)
             continue
@@ -62,7 +65,7 @@ def test_the_estimate_is_found_from_anywhere(factor: float) -> None:
         sums = counts * (rng.random(9) < 0.5)
         found = np.stack([10.0 * rng.normal(size=3), np.zeros(3)])
         for theta in found:
-            glm.estimate(phi, counts, sums, RIDGE * factor, theta)
+            estimate(phi, counts, sums, RIDGE * factor, theta)
         flat = (counts * expit(found[0] @ phi.T)) @ phi + RIDGE * factor * found[0]
         np.testing.assert_allclose(flat, sums @ phi, atol=1e-7)
         if factor == 1.0:

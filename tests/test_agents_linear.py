@@ -296,14 +296,14 @@ def test_linear_agents_have_their_own_features() -> None:
         with pytest.raises(ValueError, match=f"The agent '{name}' has no parameter 'features'"):
             make(name, problem(), features="exact")
     with pytest.raises(ValueError, match="LinUCB has no parameter 'features'"):
-        wgp_agents.LinUCB(problem(), features="exact")
+        wgp_agents.LinUCB(problem(), features="exact")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_none_stands_for_the_default(name: str) -> None:
     agent = make(name, problem(), regularization=None, delta=None)
     np.testing.assert_array_equal(agent.regularization, 1.0)
-    np.testing.assert_array_equal(agent.delta, 0.1)
+    np.testing.assert_array_equal(agent.width.delta, 0.1)
 
 
 def test_a_kernel_without_features_needs_some_where_arms_are_drawn_anew() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates import state
+from wgp_agents.gp.surrogates import posteriors
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -188,7 +188,7 @@ def test_any_kernel_and_any_number_of_features(
     problem = BanditProblem(kernel, domain, 500, 0.1, 1.0, 1.0)
     arms, rewards = plays(30, len(domain))
     agent = make(name, problem, **parameters)
-    monkeypatch.setattr(state, "MANY_FEATURES", math.inf)
+    monkeypatch.setattr(posteriors, "MANY_FEATURES", math.inf)
     plain = make(name, problem, **parameters)
     for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
         agent.observe(arm, reward)

@@ -384,7 +384,7 @@ def test_learning_curves_are_read_before_anything_is_played(
     out = tmp_path / "out"
     with (
         pytest.raises(ValueError, match=r"learning curve.*ppo-wgpbandit-slow-seed0\.csv"),
-        comparison.claimed(out, tmp_path),
+        comparison.folder_of_models(out, tmp_path),
     ):
         pytest.fail("the folder is held, and something may be played")
     assert not out.exists()

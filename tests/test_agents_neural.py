@@ -81,6 +81,7 @@ def test_weights_start_as_he_and_colleagues_have_them() -> None:
 def shown(agent: NeuralGreedy, plays: list[tuple[int, float]]) -> NDArray[Any]:
     """Return the network's values of all arms after plays."""
     agent.reset(3)
+    agent.act()  # from here on it learns play by play
     for arm, reward in plays:
         agent.observe(arm, reward)
     values: NDArray[Any] = agent.network.values(agent.inputs)[0]
@@ -141,6 +142,26 @@ def test_a_learner_that_is_shown_a_play_first_has_weights_of_its_own() -> None:
     begun = np.array([False, True])
     agent.predict(np.array([[0.1, 1, 49 / 99, 7], [0, 0, 0, 0]], np.float32), episode_start=begun)
     assert np.abs(agent.network.weights).sum(axis=1).min() > 0
+
+
+@pytest.mark.parametrize("told", [1, 70])
+def test_what_a_learner_is_told_first_moves_no_other(told: int) -> None:
+    env, alone = make_vector(TASK, 2), [make_vector(TASK, 1) for _ in range(2)]
+    env.reset(seed=0)
+    many, ones = NeuralGreedy(env), [NeuralGreedy(one) for one in alone]
+    many.reset(0)
+    for i, one in enumerate(ones):
+        alone[i].reset(seed=i)
+        one.reset(i)
+    for t in range(told):  # before the first act, and the first learner alone
+        many.observe([t, 0], [0.1 * t, 0.0], active=[True, False])
+        ones[0].observe([t], [0.1 * t])
+    for _ in range(8):
+        played = many.act()
+        for i, one in enumerate(ones):
+            assert one.act() == played[i]
+            one.observe(played[i : i + 1], [1.0])
+        many.observe(played, [1.0, 1.0])
 
 
 def test_it_explores_as_often_as_it_is_told() -> None:

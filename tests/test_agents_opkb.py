@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wgp_agents.algorithms.adaptive.opkb import OPKB
-from wgp_agents.algorithms.adaptive.opkb_blocks import CONSTANTS, OPKBConstants
-from wgp_agents.algorithms.adaptive.replays import Replays
-from wgp_agents.kernels.basis import make_basis
+from wgp_agents.algorithms.adaptive.opkb import CONSTANTS, OPKB, OPKBConstants
+from wgp_agents.algorithms.adaptive.replays import Designs, Replays, design_factors
+from wgp_agents.kernels.basis import Basis, make_basis
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import CentredLinear, Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
@@ -63,12 +62,18 @@ def test_theory_plays_the_design_alone_on_short_tasks() -> None:
     assert abs(counts - 225).max() < 59  # uniform, for independent arms: 4.5 deviations of 13
 
 
+def designs(basis: Basis, p: Floats) -> Designs:
+    """Return the strategies p `(B, n)` with their factors."""
+    factors = design_factors(basis.phi, basis.rank, basis.regularization, p)
+    return Designs(p, np.zeros(len(p)), factors)
+
+
 def test_replays_come_with_their_probabilities() -> None:
     batch, m = 20_000, 3
     features = exact_features(Empirical(np.eye(2)), np.array([[0.0], [1.0]]))
     basis = make_basis(features, np.ones(batch), np.full(batch, 1e-12))
     half, length = np.full((batch, 2), 0.5), np.full(batch, 2)
-    replays, rows = Replays(basis, half, length, m + 1, 1), np.arange(batch)
+    replays, rows = Replays(basis, designs(basis, half), length, m + 1, 1), np.arange(batch)
     for j in range(1, m + 1):
         replays.follow(rows, np.full(batch, j), half)
     replays.begin(rows, np.full(batch, m))
@@ -90,12 +95,36 @@ def test_replays_come_with_their_probabilities() -> None:
         np.testing.assert_array_equal(ended[:, m], clock == 2 * 2**m - 1)
 
 
+def test_replays_begin_also_where_another_has_the_first_play() -> None:
+    batch, m = 2_000, 2
+    features = exact_features(Empirical(np.eye(2)), np.array([[0.0], [1.0]]))
+    basis = make_basis(features, np.ones(batch), np.full(batch, 1e-12))
+    half, everyone = np.full((batch, 2), 0.5), np.ones(batch, bool)
+    factors = design_factors(basis.phi, basis.rank, basis.regularization, half)
+    first_design = Designs(half, np.zeros(batch), factors)
+    replays, rows = Replays(basis, first_design, np.full(batch, 2), m + 1, 0), np.arange(batch)
+    for j in (0, 1, 2):
+        replays.follow(rows, np.full(batch, j), half)
+    replays.begin(rows, np.full(batch, m))
+    first, ones = np.zeros(batch, np.int64), np.ones(batch)
+    replays.learn(first, ones, everyone)
+    replays.choose(np.random.default_rng(0).integers(0, 2**53, batch).astype(np.uint64))
+    live = replays.arrays.live
+    assert live[:, 0].mean() == pytest.approx(2**-1, abs=0.05)  # 4.5 deviations of 0.011
+    assert live[:, 1].mean() == pytest.approx(2**-0.5, abs=0.05)
+    begun = live[:, 0].copy()
+    ended = replays.learn(first, ones, everyone)
+    np.testing.assert_array_equal(ended[:, 0], begun)
+    # 2 plays, each of the weight 1 / (1/2 + 1), in an interval of 2 steps
+    np.testing.assert_allclose(replays.estimates(rows, np.zeros_like(rows))[:, 0], 1 / 1.5)
+
+
 def test_an_estimate_is_the_mean_of_what_was_weighted() -> None:
     phi = np.random.default_rng(0).normal(size=(6, 3))
     features = exact_features(lambda X: phi, DOMAIN[:6])
     basis = make_basis(features, np.array([0.1]), np.array([1e-12]))
     p = np.arange(1.0, 7.0) / 21
-    replays, one = Replays(basis, p[None], np.array([4]), 2, 0), np.array([0])
+    replays, one = Replays(basis, designs(basis, p[None]), np.array([4]), 2, 0), np.array([0])
     replays.begin(one, one)
     rewards = np.zeros(6)
     inverse = np.linalg.inv((phi.T * p) @ phi + 0.1 * np.eye(3))

@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from wgp_agents.algorithms.adaptive.opkb import OPKB
-from wgp_agents.algorithms.adaptive.opkb_blocks import OPKBConstants
+from wgp_agents.algorithms.adaptive.opkb import OPKB, OPKBConstants
 from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.kernels import Matern
 from wgp_gym.problem import BanditProblem

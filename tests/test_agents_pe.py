@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -26,6 +27,10 @@ T = 90
 PROBLEM = BanditProblem(KERNEL, DOMAIN, T, NOISE)
 GRAM = KERNEL(DOMAIN, DOMAIN)
 DRIFTS, DISCOUNTS = (0.0, 0.001, 0.003), (1.0, 0.98, 0.9)
+
+
+def root_of(squares: NDArray[np.float64], seen: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(np.sqrt(squares[seen]))
 
 
 def reward(arm: int, t: int) -> float:
@@ -152,7 +157,8 @@ def test_the_widths_by_name() -> None:
         ("heuristic", [0.8 * math.log(4 * t) for t in range(1, 6)]),
     ]:
         agent = PEGPUCB(PROBLEM, confidence_width=name)
-        twin = PEGPUCB(PROBLEM, confidence_width=lambda seen, b=expected: np.sqrt(np.take(b, seen)))
+        squares = np.array(expected)
+        twin = PEGPUCB(PROBLEM, confidence_width=partial(root_of, squares))
         for one in (agent, twin):
             one.reset(0)
         for t in range(5):
@@ -210,7 +216,7 @@ def test_arms_that_are_drawn_anew(kind: str) -> None:
     for t in range(30):
         arm = agent.act(observation)
         assert agent.arms is not None
-        shown, ridge = agent.arms[0], float(agent.regularization[0])
+        shown, ridge = agent.arms[0], float(agent.model.regularization[0])
         phi = problem.kernel.features(shown)
         mean, cov = np.zeros(phi.shape[1]), np.eye(phi.shape[1])
         if t:

@@ -88,12 +88,12 @@ def test_a_restarted_learner_reads_its_own_bounds_and_no_others(name: str) -> No
     agent = wgp_agents.make(name, env)
     agent.reset(SEED)
     assert isinstance(agent, GPAgent)
-    before = agent.norm_bound.copy()
+    before = agent.width.norm_bound.values.copy()
     env.reset()  # three other episodes, of which the agent is told one
     observation[:, 1] = 1.0  # a last action is shown
     agent.predict(observation, episode_start=[False, True, False])
     now = [problem.norm_bound for problem in env.get_attr("problem")]
-    np.testing.assert_array_equal(agent.norm_bound, [before[0], now[1], before[2]])
+    np.testing.assert_array_equal(agent.width.norm_bound.values, [before[0], now[1], before[2]])
     assert before[1] != now[1]
 
 

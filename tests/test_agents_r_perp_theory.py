@@ -58,7 +58,8 @@ def test_the_width() -> None:
         ("theory", 50.0, 3.0),  # two functions of norm 1.5 are no further apart
         ("theory", "unknown", 3.0),
     ]:
-        agent = RPERP(PROBLEM, restart_period=16, confidence_width=name, variation_budget=budget)
+        given: Any = budget
+        agent = RPERP(PROBLEM, restart_period=16, confidence_width=name, variation_budget=given)
         agent.reset(0)
         assert agent.width[0] == pytest.approx(1.5 + math.hypot(0.1, moved) / 0.1 * tests)
 

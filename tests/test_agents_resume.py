@@ -15,6 +15,7 @@ from small_model import SMALL, TASK, Touch, small_settings
 
 from wgp_agents import cli
 from wgp_agents.algorithms.learned.sb3.model import ALGORITHMS, load_model
+from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.output import locked
 from wgp_agents.training import training
 from wgp_agents.training.earlier import state_file
@@ -152,7 +153,7 @@ def test_other_settings_are_refused_and_overwrite_nothing(
 
 def test_a_table_with_other_rows_is_refused(tmp_path: Path) -> None:
     table, path = tmp_path / "rewards.csv", tmp_path / "m.zip"
-    kwargs = {"table": str(table), "kernel": "se", "noise_std": 0.1}
+    kwargs: dict[str, JSON] = {"table": str(table), "kernel": "se", "noise_std": 0.1}
     chosen = small_settings("ppo")
 
     def _train() -> None:

@@ -83,7 +83,7 @@ def test_a_clone_has_learned_nothing() -> None:
     agent, fresh = policy.agent, policy.clone().agent
     assert isinstance(agent, WGPUCB)
     assert isinstance(fresh, WGPUCB)
-    assert agent.posterior().mean[first] > 1
+    assert agent.posterior().mean[int(str(first))] > 1
     assert not fresh.posterior().mean.any()
     assert policy.clone().pull(range(100)) == first
 

@@ -10,21 +10,22 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import kstest
+from told import tell
 
 import wgp_agents
-from wgp_agents.core import sampling
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import normal_variates
-from wgp_agents.gp.acquisition import sampled_scores
-from wgp_agents.gp.action_sets import Arms
+from wgp_agents.gp.action_sets import FixedArms
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates import state
+from wgp_agents.gp.surrogates import posteriors
+from wgp_agents.gp.surrogates.base import Surrogate
 from wgp_agents.gp.surrogates.weighted import (
     DiscountSurrogate,
     RestartSurrogate,
-    Surrogate,
     WindowSurrogate,
 )
+from wgp_agents.kernels import sampling
+from wgp_agents.kernels.scores import sampled_scores
 from wgp_gym.kernels import Kernel, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -66,13 +67,13 @@ def covariances(
     return C, left, left - k @ C.T + C @ K @ C.T + ridge * C @ C.T
 
 
-def jacobians(memory: Surrogate, batch: int, m: int) -> Floats:
-    """Return J of every learner, deviations = J normals, by unit vectors, `(B, m, m)`."""
-    rows = [memory.deviations(np.tile(unit, (batch, 1))) for unit in np.eye(m)]
+def jacobians(surrogate: Surrogate, batch: int, m: int) -> Floats:
+    """Return J of every learner, samples = J normals, by unit vectors, `(B, m, m)`."""
+    rows = [surrogate.sample(np.tile(unit, (batch, 1))) for unit in np.eye(m)]
     return np.stack(rows, axis=2)
 
 
-MEMORIES: dict[str, Any] = {
+SURROGATES: dict[str, Any] = {
     "restart": (RestartSurrogate, np.full(3, math.inf)),
     "window": (WindowSurrogate, np.full(3, float(WINDOW))),
     "discount": (DiscountSurrogate, DISCOUNTS),
@@ -92,19 +93,19 @@ def weights_of(name: str, i: int) -> Floats:
     [(SMOOTH, 64), (SMOOTH, 18), (ROUGH, 64), (ROUGH, 200)],
     ids=["few", "few-mixed", "many", "many-compiled"],
 )
-@pytest.mark.parametrize("name", MEMORIES)
-def test_deviations_have_the_covariance(
+@pytest.mark.parametrize("name", SURROGATES)
+def test_samples_have_the_covariance(
     name: str, kernel: Kernel, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "MANY_FEATURES", many)
-    rng, (form, forgetting) = np.random.default_rng(1), MEMORIES[name]
-    action_set = Arms(kernel, DOMAIN, RIDGES)
-    memory, basis = form(action_set), action_set.basis
-    memory.restart(np.ones(3, bool), forgetting)
+    monkeypatch.setattr(posteriors, "MANY_FEATURES", many)
+    rng, (form, forgetting) = np.random.default_rng(1), SURROGATES[name]
+    action_set = FixedArms(kernel, DOMAIN, RIDGES)
+    surrogate, basis = form(action_set), action_set.basis
+    surrogate.restart(np.ones(3, bool), forgetting)
     plays = rng.integers(100, size=(STEPS, 3))
     for arms in plays:
-        memory.update(arms, rng.standard_normal(3), np.ones(3, bool))
-    J = jacobians(memory, 3, len(basis.phi))
+        tell(surrogate, arms, rng.standard_normal(3))
+    J = jacobians(surrogate, 3, len(basis.phi))
     for i, ridge in enumerate(RIDGES.tolist()):
         w, m = weights_of(name, i), int(basis.rank[i])
         _, standard, tight = covariances(kernel, DOMAIN[plays[-len(w) :, i]], w, ridge)
@@ -117,29 +118,32 @@ def test_deviations_have_the_covariance(
 
 
 @pytest.mark.parametrize(("dim", "many"), [(1, 18), (1, 64), (2, 64)])
-@pytest.mark.parametrize("name", MEMORIES)
-def test_deviations_do_not_depend_on_the_others(
+@pytest.mark.parametrize("name", SURROGATES)
+def test_samples_do_not_depend_on_the_others(
     name: str, dim: int, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "MANY_FEATURES", many)
+    monkeypatch.setattr(posteriors, "MANY_FEATURES", many)
     side = np.linspace(0.0, 1.0, [100, 12][dim - 1])
     points = np.stack(np.meshgrid(*[side] * dim), axis=-1).reshape(-1, dim)
     plays = np.random.default_rng(1).integers(len(points), size=STEPS)
     normals = np.random.default_rng(2).standard_normal(len(points))
 
-    def _deviations(learners: list[int]) -> Floats:
-        form, forgetting = MEMORIES[name]
-        action_set, everyone = Arms(SMOOTH, points, RIDGES[learners]), np.ones(len(learners), bool)
-        memory = form(action_set)
-        memory.restart(everyone, forgetting[learners])
+    def _drawn(learners: list[int]) -> Floats:
+        form, forgetting = SURROGATES[name]
+        action_set, everyone = (
+            FixedArms(SMOOTH, points, RIDGES[learners]),
+            np.ones(len(learners), bool),
+        )
+        surrogate = form(action_set)
+        surrogate.restart(everyone, forgetting[learners])
         for t, arm in enumerate(plays):
-            memory.update(np.full(len(learners), arm), np.full(len(learners), t / 9), everyone)
+            tell(surrogate, np.full(len(learners), arm), np.full(len(learners), t / 9))
         m = len(action_set.basis.phi)
-        return np.asarray(memory.deviations(np.tile(normals[:m], (len(learners), 1))))
+        return np.asarray(surrogate.sample(np.tile(normals[:m], (len(learners), 1))))
 
-    together = _deviations([0, 1, 2])
+    together = _drawn([0, 1, 2])
     for i in range(3):
-        alone = _deviations([i])[0]
+        alone = _drawn([i])[0]
         np.testing.assert_array_equal(together[i, : len(alone)], alone)
 
 
@@ -159,13 +163,13 @@ def test_plays_do_not_depend_on_the_others(name: str) -> None:
             agent.observe(arm, reward)
 
 
-@pytest.mark.parametrize("name", MEMORIES)
+@pytest.mark.parametrize("name", SURROGATES)
 def test_before_any_play_the_prior_is_drawn(name: str) -> None:
-    form, forgetting = MEMORIES[name]
-    action_set = Arms(SMOOTH, DOMAIN, RIDGES)
-    memory = form(action_set)
-    memory.restart(np.ones(3, bool), forgetting)
-    for J in jacobians(memory, 3, len(action_set.basis.phi)):
+    form, forgetting = SURROGATES[name]
+    action_set = FixedArms(SMOOTH, DOMAIN, RIDGES)
+    surrogate = form(action_set)
+    surrogate.restart(np.ones(3, bool), forgetting)
+    for J in jacobians(surrogate, 3, len(action_set.basis.phi)):
         found = action_set.basis.phi.T @ J
         np.testing.assert_allclose(found @ found.T, SMOOTH(DOMAIN, DOMAIN), rtol=0, atol=1e-9)
 
@@ -281,15 +285,14 @@ def test_on_a_box_the_drawn_function_is_maximised(name: str, dim: int) -> None:
     kernel = SquaredExponential([0.15, 0.4][dim - 1])
     agent = make(name, problem(kernel, continuous=True, domain=grid, batch=None))
     action_set, streams = agent.action_set, UniformStreams([SEED])
-    tables = action_set.table(grid, np.arange(len(grid)))
+    tables = action_set.domain_features(np.arange(len(grid)))
     for _ in range(8):
         point, normals = agent.act(), normal_variates(streams, len(action_set.basis.phi))
         streams.draw()
-        w, beta = agent.surrogate.deviations(normals)[0], agent.beta()
+        w, beta = agent.surrogate.sample(normals)[0], agent.beta()
         values = agent.posterior().mean + beta * tables @ w
-        predict = agent.surrogate.predictor(0)
-        phi = action_set.embed(point[None].astype(float))[0].T
-        value = (predict(phi)[0] + beta * w @ phi)[0]
+        played = action_set.embed(point[None].astype(float))
+        value = (agent.surrogate.predict_plays(played)[0] + beta * played.features @ w)[0]
         assert value >= values.max() - 1e-4 * beta
         agent.observe(point, float(np.cos(3 * point.sum()) + 0.1 * rng.standard_normal()))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.surrogates import state
+from wgp_agents.gp.surrogates import posteriors
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -33,6 +33,11 @@ def make(source: BanditProblem, **parameters: Any) -> GPAgent:
     assert isinstance(agent, GPAgent)
     agent.reset(0)
     return agent
+
+
+def bound_variance(agent: GPAgent) -> Floats:
+    """Return the variances that the bound uses of all arms, `(B, n)`."""
+    return agent.surrogate.predict(agent.action_set.candidates).bound_variance
 
 
 def eigenfeatures(kernel: Kernel, points: Floats) -> Floats:
@@ -66,7 +71,7 @@ def history(seed: int = 0, n: int = 100) -> tuple[NDArray[np.int64], Floats]:
 @pytest.fixture(params=["compiled", "blas"])
 def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do the work by the compiled loop, or by BLAS, as with many features."""
-    monkeypatch.setattr(state, "MANY_FEATURES", 0 if request.param == "blas" else math.inf)
+    monkeypatch.setattr(posteriors, "MANY_FEATURES", 0 if request.param == "blas" else math.inf)
 
 
 @pytest.mark.usefixtures("program")
@@ -92,11 +97,10 @@ def test_theorem_2(kernel: Kernel, n: int, discount: float, ridge: float) -> Non
         if t in (1, 2, 17, STEPS):
             w = discount ** np.arange(t - 1, -1, -1.0)
             standard, tight, solve = theorem_2(phi[arms[:t]], phi, w, ridge)
-            bound_variance = agent.surrogate.bound_variance[0]
-            np.testing.assert_allclose(bound_variance, tight, rtol=0, atol=1e-8)
+            np.testing.assert_allclose(bound_variance(agent)[0], tight, rtol=0, atol=1e-8)
             np.testing.assert_allclose(agent.posterior().std ** 2, standard, rtol=0, atol=1e-8)
             np.testing.assert_allclose(agent.posterior().mean, solve @ y[:t], rtol=0, atol=1e-7)
-            assert (bound_variance <= agent.surrogate.variance[0] + 1e-12).all()
+            assert (bound_variance(agent)[0] <= agent.posterior().std ** 2 + 1e-12).all()
             assert (np.abs(tight - standard).max() > 1e-6) == (discount < 1 and t > 1)
 
 
@@ -109,7 +113,7 @@ def test_without_discount_it_is_the_standard_one() -> None:
         for agent in (tight, standard):
             agent.observe(arm, reward)
         np.testing.assert_allclose(
-            tight.surrogate.bound_variance, standard.surrogate.bound_variance, rtol=0, atol=1e-12
+            bound_variance(tight), bound_variance(standard), rtol=0, atol=1e-12
         )
         assert tight.act() == standard.act()
 
@@ -123,7 +127,7 @@ def test_weights_of_ones_own() -> None:
         agent.observe(arm, reward)
     phi, relative = eigenfeatures(kernel, DOMAIN), w[:STEPS] / w[STEPS - 1]
     standard, tight, _ = theorem_2(phi[arms], phi, relative, 0.01)
-    np.testing.assert_allclose(agent.surrogate.bound_variance[0], tight, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(bound_variance(agent)[0], tight, rtol=0, atol=1e-8)
     assert np.abs(standard - tight).max() > 1e-3
 
 
@@ -158,19 +162,19 @@ def test_the_arm_played_has_the_largest_tight_bound(discount: float) -> None:
 def test_learners_restart_each_to_the_prior() -> None:
     kernel = Matern(0.2, 2.5)
     agent = make(problem(kernel, batch=2), discount=[0.9, 0.6], width="tight")
-    np.testing.assert_array_equal(agent.surrogate.bound_variance, np.ones((2, 100)))
-    np.testing.assert_array_equal(agent.surrogate.variance, np.ones((2, 100)))
+    np.testing.assert_array_equal(bound_variance(agent), np.ones((2, 100)))
+    np.testing.assert_array_equal(agent.posterior().std, np.ones((2, 100)))
     (arms, y), phi = history(), eigenfeatures(kernel, DOMAIN)
     shown = np.array([[0.1, 1.0, 0.0, 0.0]] * 2)
     for t in range(20):
         shown[:, 2:] = [DOMAIN[arms[t], 0], y[t]]
         agent.predict(shown, episode_start=[False, t == 7])
         if t == 7:
-            np.testing.assert_array_equal(agent.surrogate.bound_variance[1], np.ones(100))
+            np.testing.assert_array_equal(bound_variance(agent)[1], np.ones(100))
     for i, first in ((0, 0), (1, 8)):
         w = [0.9, 0.6][i] ** np.arange(19 - first, -1, -1.0)
         tight = theorem_2(phi[arms[first:20]], phi, w, 0.01)[1]
-        np.testing.assert_allclose(agent.surrogate.bound_variance[i], tight, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(bound_variance(agent)[i], tight, rtol=0, atol=1e-8)
 
 
 def test_learner_i_is_the_single_learner() -> None:
@@ -183,20 +187,18 @@ def test_learner_i_is_the_single_learner() -> None:
         alone = make(problem(kernel), discount=discount, width="tight")
         for arm, reward in zip(arms.tolist(), y.tolist(), strict=True):
             alone.observe(arm, reward)
-        np.testing.assert_array_equal(
-            batch.surrogate.bound_variance[i], alone.surrogate.bound_variance[0]
-        )
+        np.testing.assert_array_equal(bound_variance(batch)[i], bound_variance(alone)[0])
 
 
 def test_many_features_take_the_blas_way() -> None:
     kernel = Matern(0.2, 0.5)  # 100 features, more than 64
     (arms, y), phi = history(), eigenfeatures(kernel, DOMAIN)
     agent = make(problem(kernel), discount=0.9, width="tight")
-    assert agent.action_set.basis.rank[0] > state.MANY_FEATURES
+    assert agent.action_set.basis.rank[0] > posteriors.MANY_FEATURES
     for arm, reward in zip(arms.tolist(), y.tolist(), strict=True):
         agent.observe(arm, reward)
     tight = theorem_2(phi[arms], phi, 0.9 ** np.arange(STEPS - 1, -1, -1.0), 0.01)[1]
-    np.testing.assert_allclose(agent.surrogate.bound_variance[0], tight, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(bound_variance(agent)[0], tight, rtol=0, atol=1e-8)
 
 
 @pytest.mark.usefixtures("program")

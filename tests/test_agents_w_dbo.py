@@ -232,11 +232,11 @@ def test_a_huge_reward_leaves_nothing_behind() -> None:
     np.testing.assert_allclose(agent.posterior().mean, mean, atol=1e-8)
 
 
-def test_deviations_have_the_covariance_of_the_posterior() -> None:
+def test_samples_have_the_covariance_of_the_posterior() -> None:
     agent = WDBO(PROBLEM, time_lengthscale=9.0, signal_variance=1.7)
     plays = held(agent, play(agent, 40))
     phi = agent.action_set.basis.phi
-    drawn = np.array([kept(agent).deviations(row[None])[0] for row in np.eye(len(phi))])
+    drawn = np.array([kept(agent).sample(row[None])[0] for row in np.eye(len(phi))])
     arms, steps = [p[0] for p in plays], np.array([p[1] for p in plays])
     k = 1.7 * GRAM[arms] * matern(40 - steps, 9.0)[:, None]
     expected = 1.7 * GRAM - k.T @ np.linalg.solve(covariance(plays, 9.0, 1.7), k)

@@ -8,11 +8,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, forced, specimen
+from conftest import GAUSSIAN_PROCESSES, forced, gp_specimen
 from numpy.typing import NDArray
 
 import wgp_agents
-from wgp_agents.gp.acquisition import thompson
+from wgp_agents.gp.acquisition import UpperBound
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.width import chowdhury_width, deng_width
 from wgp_gym.kernels import SquaredExponential
@@ -25,8 +25,7 @@ DOMAIN = np.linspace(0.0, 1.0, 100)[:, None]
 
 def by_bound(name: str) -> bool:
     """Tell whether an agent plays the largest mean + a multiple of the std, and draws no f."""
-    chosen = getattr(specimen(name), "_choice", thompson) is not thompson
-    return chosen and not forced(name)
+    return isinstance(gp_specimen(name).acquisition, UpperBound) and not forced(name)
 
 
 every_gp = pytest.mark.parametrize("name", GAUSSIAN_PROCESSES)

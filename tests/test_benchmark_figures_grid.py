@@ -23,8 +23,7 @@ from wgp_agents.benchmark.figures import (
     sensitivity,
     write_figures,
 )
-from wgp_agents.benchmark.results import Results, load_results
-from wgp_agents.benchmark.shares import relative_regrets
+from wgp_agents.benchmark.results import Results, load_results, relative_regrets
 from wgp_agents.benchmark.statistics import loglog_slope, mean_interval, profile_shares
 
 ABRUPT = "WGPBandit-Abrupt-v0"

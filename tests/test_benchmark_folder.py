@@ -28,10 +28,11 @@ from benchmark_small import (
 
 from wgp_agents.benchmark.archive import unpack
 from wgp_agents.benchmark.declaration import declare, read_declaration
-from wgp_agents.benchmark.files import versions
-from wgp_agents.benchmark.folder import Damaged, ResultsFolder
+from wgp_agents.benchmark.files import Damaged, versions
+from wgp_agents.benchmark.folder import ResultsFolder
+from wgp_agents.benchmark.layout import PER_RUN, PER_STEP
 from wgp_agents.benchmark.manifest import describe
-from wgp_agents.benchmark.play import PER_RUN, PER_STEP, attempt
+from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
 
 

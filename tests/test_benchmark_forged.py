@@ -16,7 +16,8 @@ import pytest
 from benchmark_small import SIX_RUNS, Table, members, play, saved, stored, zipped
 
 from wgp_agents.benchmark.declaration import declare
-from wgp_agents.benchmark.folder import Damaged, ResultsFolder
+from wgp_agents.benchmark.files import Damaged
+from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
 
@@ -109,7 +110,7 @@ def test_arrays_that_cannot_be_are_not_written(tmp_path: Path) -> None:
     (unit, *_) = experiment.units()
     arrays = attempt(unit).arrays
     assert arrays is not None
-    with ResultsFolder.held(tmp_path, experiment) as folder:
+    with ResultsFolder.open_to_write(tmp_path, experiment) as folder:
         for name, array in (("regret", -arrays["regret"]), ("changed", arrays["regret"])):
             with pytest.raises(Damaged, match=f"'{name}'"):
                 folder.write(unit, arrays | {name: array})

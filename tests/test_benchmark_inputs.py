@@ -16,7 +16,8 @@ from wgp_agents.benchmark import play as playing
 from wgp_agents.benchmark.accepted import environment_parameters
 from wgp_agents.benchmark.declaration import declare
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
-from wgp_agents.benchmark.folder import Damaged, ResultsFolder
+from wgp_agents.benchmark.files import JSON, Damaged
+from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.inputs import files_of, names_of
 from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
@@ -172,7 +173,7 @@ def test_all_parameters_that_name_files_are_known() -> None:
     named = set()
     for one in ENVIRONMENTS:
         for name in environment_parameters(one.id):
-            kwargs = {name: "no/such/file.csv"}
+            kwargs: dict[str, JSON] = {name: "no/such/file.csv"}
             try:
                 make_vector(one.id, 1, **kwargs)
                 read = False

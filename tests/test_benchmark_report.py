@@ -22,8 +22,8 @@ from wgp_agents.benchmark.report.page import write_page
 from wgp_agents.benchmark.report.summarise import comparisons, summarise
 from wgp_agents.benchmark.report.summary import Summary
 from wgp_agents.benchmark.report.tables import page_tables, write_tables
-from wgp_agents.benchmark.results import Results, load_results
-from wgp_agents.benchmark.shares import scored
+from wgp_agents.benchmark.results import Results, load_results, scored
+from wgp_agents.benchmark.statistics import Interval
 
 PLAIN = {"change_points": [[7, 14]]}
 Table = dict[str, Any]
@@ -193,7 +193,7 @@ def test_one_report_at_a_time_also_while_a_run_goes_on(
 
 
 def test_a_folder_without_a_unit_is_free(tmp_path: Path) -> None:
-    with ResultsFolder.held(tmp_path, declare(SIX_RUNS)):
+    with ResultsFolder.open_to_write(tmp_path, declare(SIX_RUNS)):
         pass
     assert play(SIX_RUNS | {"seeds": 2, "horizon": 15}, tmp_path) == []
     assert load_results(tmp_path).horizon("abrupt") == 15
@@ -238,7 +238,7 @@ def test_another_release_is_not_extended(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_numbers_for_people(numbers: tuple[float, float, float], text: str) -> None:
-    assert with_interval(*numbers) == text
+    assert with_interval(Interval(*numbers)) == text
 
 
 HOSTILE = ("<!-- /results -->", "a|b\\", "```", "~~~", "\\|", "<script>", "**a", "# a")

@@ -10,7 +10,7 @@ from benchmark_small import ABRUPT, CHANCE, FAILS, SIX_RUNS, WINDOWS, play
 
 import wgp_agents
 from wgp_agents.benchmark.experiment import run_seeds
-from wgp_agents.benchmark.play import PER_RUN, PER_STEP
+from wgp_agents.benchmark.layout import PER_RUN, PER_STEP
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
 

@@ -60,12 +60,12 @@ def test_the_line_shows_the_posterior_the_truth_and_the_plays(clip: Clip) -> Non
     line, strip = stage.panels
     assert isinstance(line, Line)
     assert isinstance(strip, Strip)
-    limits = line.mean.axes.get_ylim()  # type: ignore[union-attr]
+    limits = line.marks.mean.axes.get_ylim()  # type: ignore[union-attr]
     for frame in (0, 6, 9, 3):
         stage.show(frame)
         t = clip.shown[frame]
-        np.testing.assert_array_equal(line.mean.get_ydata(), clip.mean[frame])
-        np.testing.assert_array_equal(line.truth.get_ydata(), clip.truth[frame])
+        np.testing.assert_array_equal(line.marks.mean.get_ydata(), clip.mean[frame])
+        np.testing.assert_array_equal(line.marks.truth.get_ydata(), clip.truth[frame])
         edge = np.asarray(line.band.get_paths()[0].vertices)
         n = len(clip.domain)
         np.testing.assert_array_equal(edge[:n, 1], clip.low[frame])
@@ -79,7 +79,7 @@ def test_the_line_shows_the_posterior_the_truth_and_the_plays(clip: Clip) -> Non
         assert line.marks.last.get_data() == ([clip.played[t, 0]], [clip.paid[t]])
         assert line.marks.best.get_ydata() == [clip.truth[frame].max()]
         np.testing.assert_array_equal(strip.line.get_ydata(), np.append(0, clip.regret[: t + 1]))
-        assert line.mean.axes.get_ylim() == limits  # type: ignore[union-attr]
+        assert line.marks.mean.axes.get_ylim() == limits  # type: ignore[union-attr]
         assert stage._step.get_text() == f"step {t + 1}"
     inside = np.concatenate([clip.truth.ravel(), clip.mean.ravel(), clip.paid])
     assert limits[0] < inside.min() < inside.max() < limits[1]
@@ -103,10 +103,10 @@ def test_arms_with_names_stand_side_by_side() -> None:
     arms = stage.panels[0]
     assert isinstance(arms, Arms)
     stage.show(3)
-    np.testing.assert_array_equal(arms.mean.get_data(), [np.arange(16), clip.mean[3]])
+    np.testing.assert_array_equal(arms.marks.mean.get_data(), [np.arange(16), clip.mean[3]])
     for arm, bar in enumerate(arms.bars.get_segments()):
         assert np.array_equal(bar, [[arm, clip.low[3, arm]], [arm, clip.high[3, arm]]])
-    ax: Any = arms.mean.axes
+    ax: Any = arms.marks.mean.axes
     assert [tick.get_text() for tick in ax.get_xticklabels()] == clip.names
     assert clip.changes == []  # it drifts
 
@@ -215,7 +215,7 @@ def test_bad_requests_are_told(tmp_path: Path) -> None:
         film(tmp_path / "film.avi")
     with pytest.raises(ValueError, match=r"'agent' parameter of film must be .* with a posterior"):
         film(path, agent="random")
-    with pytest.raises(ValueError, match="'agent' parameter of film must be one of"):
+    with pytest.raises(ValueError, match="of film must be the name of an agent"):
         film(path, agent="wgp")
     with pytest.raises(ValueError, match="'environment' parameter of film must be one of"):
         film(path, "WGPBandit-Abrupt-v9")

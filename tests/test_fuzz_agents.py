@@ -41,8 +41,11 @@ hostile = st.one_of(
     st.just(np.ma.masked_equal([1.0, -9999.0, 1.0], -9999.0)),
     st.just({"a": 1}),
 )
-call = st.sampled_from(["play", "observe", "predict", "act", "posterior", "reset"])
-steps = st.lists(st.tuples(call, hostile, hostile, st.booleans()), min_size=1, max_size=8)
+masks = st.one_of(hostile, *(arrays(np.bool_, shape) for shape in [(ARMS,), (3, ARMS), (1,), (3,)]))
+call = st.sampled_from(
+    ["play", "observe", "predict", "act", "posterior", "reset", "allowed", "active", "learners"]
+)
+steps = st.lists(st.tuples(call, hostile, hostile, st.booleans(), masks), min_size=1, max_size=8)
 
 
 def problem(kind: str, batch: int | None) -> BanditProblem:
@@ -91,7 +94,7 @@ def play(agent: Agent) -> None:
     agent.observe(action, 0.3 * np.ones(agent.num_learners) if agent.batched else 0.3)
 
 
-def attempt(agent: Agent, what: str, first: Any, second: Any, third: bool) -> None:
+def attempt(agent: Agent, what: str, first: Any, second: Any, third: bool, mask: Any) -> None:
     """Make one call."""
     if what == "play":
         play(agent)
@@ -103,6 +106,12 @@ def attempt(agent: Agent, what: str, first: Any, second: Any, third: bool) -> No
         agent.act(first)
     elif what == "reset":
         agent.reset(first)
+    elif what == "allowed":
+        agent.act(shown(agent), allowed=mask)
+    elif what == "active":
+        agent.observe(first, second, active=mask)
+    elif what == "learners":
+        agent.reset(first if third else None, learners=mask)
     elif hasattr(agent, "posterior"):
         assert np.isfinite(agent.posterior()).all()
 
@@ -125,15 +134,15 @@ def same(one: Agent, other: Agent) -> None:
 )
 @given(st.sampled_from(KINDS), st.sampled_from([None, 1, 3]), steps)
 def test_every_call_is_a_play_or_a_refusal(
-    name: str, kind: str, batch: int | None, steps: list[tuple[str, Any, Any, bool]]
+    name: str, kind: str, batch: int | None, steps: list[tuple[str, Any, Any, bool, Any]]
 ) -> None:
     agent = made(name, kind, batch)
     if agent is None:
         return
-    for what, first, second, third in steps:
+    for what, *rest in steps:
         before = copy.deepcopy(agent)
         try:
-            attempt(agent, what, first, second, third)
+            attempt(agent, what, *rest)
         except (ValueError, RuntimeError) as refusal:
             text = str(refusal)
         else:

@@ -21,7 +21,7 @@ from wgp_agents import cli
 from wgp_agents.benchmark import plan
 from wgp_agents.benchmark.declaration import declare, from_flags, read_declaration
 from wgp_agents.benchmark.experiment import Experiment
-from wgp_agents.benchmark.limits import LONGEST_LABEL, MOST_UNITS, MOST_VARIANTS
+from wgp_agents.benchmark.values import LONGEST_LABEL, MOST_UNITS, MOST_VARIANTS
 from wgp_agents.registry import AGENTS, agent_parameters
 from wgp_gym.registration import ENVIRONMENTS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from wgp_agents import cli
 from wgp_agents.theory.verify import run as checks
 from wgp_agents.theory.verify.plots import PANELS, load_curves
-from wgp_agents.theory.verify.row import Curve, Findings, Row
+from wgp_agents.theory.verify.row import Check, Curve, Row
 from wgp_agents.theory.verify.stored import ChecksFolder, Settings
 
 ALL = checks.CHECKS
@@ -107,12 +107,12 @@ def test_the_seed_and_not_the_number_of_processes_decides(
     assert one != other
 
 
-def unexpected(quick: bool, seed: int) -> Findings:
+def unexpected(quick: bool, seed: int) -> list[Row]:
     del quick, seed
-    return Findings([Row("Theorem 0", "one is at most zero", "arithmetic", 1.0, 0.0)])
+    return [Row("Theorem 0", "one is at most zero", "arithmetic", 1.0, 0.0)]
 
 
-def interrupted(quick: bool, seed: int) -> Findings:
+def interrupted(quick: bool, seed: int) -> list[Row]:
     raise KeyboardInterrupt
 
 
@@ -136,9 +136,9 @@ def test_an_interrupt_keeps_the_checks_that_are_done(
 def test_a_check_has_one_blas_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[int] = []
 
-    def watched(quick: bool, seed: int) -> Findings:
+    def watched(quick: bool, seed: int) -> list[Row]:
         seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
-        return Findings([])
+        return []
 
     few(monkeypatch, watched)
     with threadpool_limits(2):
@@ -146,13 +146,13 @@ def test_a_check_has_one_blas_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert set(seen) == {1}
 
 
-def rare(quick: bool, seed: int) -> Findings:
+def rare(quick: bool, seed: int) -> list[Row | Curve]:
     """A check with all that numbers can be."""
     del quick, seed
     row = Row("Theorem 0", "a claim", "an instance", np.float64(0.1) + 0.2, 3, np.nan, np.inf)
     x: Any = np.arange(3)
     none = np.array([np.nan, 1 / 3, np.nan])
-    return Findings([row], [Curve("growth", "a line", x, none, x / 7, none)])
+    return [row, Curve("growth", "a line", x, none, x / 7, none)]
 
 
 def test_after_an_interrupt_the_rest_is_checked_and_the_files_are_the_same(
@@ -166,12 +166,11 @@ def test_after_an_interrupt_the_rest_is_checked_and_the_files_are_the_same(
     first = checks.CHECKS[0]
     done: list[str] = []
 
-    def watched(check: Any) -> Any:
+    def watched(check: Check) -> Check:
         @functools.wraps(check)
-        def _check(quick: bool, seed: int) -> Findings:
+        def _check(quick: bool, seed: int) -> Iterable[Row | Curve]:
             done.append(check.__name__)
-            found: Findings = check(quick, seed)
-            return found
+            return check(quick, seed)
 
         return _check
 
@@ -234,7 +233,7 @@ def test_two_at_once_are_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few(monkeypatch)
-    with ChecksFolder.held(tmp_path, Settings(False, 2022)):
+    with ChecksFolder.open_to_write(tmp_path, Settings(False, 2022)):
         assert cli.main(["verify", "--out", str(tmp_path), "--jobs", "1"]) == 2
     assert f"Another process is writing to {tmp_path}." in capsys.readouterr().err
 

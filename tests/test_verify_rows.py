@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from wgp_agents.theory.surrogate import surrogate
-from wgp_agents.theory.verify.row import Row, failure_share
-from wgp_gym.envs.synthetic import grid
+from wgp_agents.theory.verify.row import Row, share_row
+from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import SquaredExponential
 
@@ -45,11 +45,16 @@ def test_slack_is_what_is_left() -> None:
     assert row(0.5, 2.0).slack == 1.5
 
 
-def test_failure_share_is_clopper_pearson() -> None:
+def share(failures: int, runs: int) -> tuple[float, float, float]:
+    found = share_row("Theorem 0", "a claim", "an instance", failures, runs, 0.1)
+    return found.measured, found.low, found.high
+
+
+def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
     # No failure in n runs: the upper end solves (1 - p)^n = 0.025.
-    assert failure_share(0, 400) == pytest.approx((0.0, 0.0, 1 - 0.025 ** (1 / 400)))
-    share, low, high = failure_share(10, 100)  # published: 4.90 % to 17.62 %
-    assert (share, low, high) == pytest.approx((0.1, 0.0490, 0.1762), abs=5e-5)
+    assert share(0, 400) == pytest.approx((0.0, 0.0, 1 - 0.025 ** (1 / 400)))
+    # Published: 4.90 % to 17.62 %.
+    assert share(10, 100) == pytest.approx((0.1, 0.0490, 0.1762), abs=5e-5)
 
 
 def test_surrogate_is_its_definition_in_feature_space() -> None:

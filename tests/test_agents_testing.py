@@ -1,0 +1,221 @@
+"""`check_agent`: every agent of the table keeps the contract, and broken ones are found out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import own_bandit  # noqa: F401  (registers Coins-v0)
+import pytest
+from conftest import tasks_of
+from numpy.typing import NDArray
+
+import wgp_agents
+from wgp_agents.base import Agent
+from wgp_agents.core.access import EnvLike
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.registry import AGENTS
+from wgp_agents.testing import BrokenContract, check_agent
+from wgp_gym.types import Array, Mask
+
+SHORT: dict[str, Any] = {"neural-greedy": {"hidden": 8, "updates": 1}}
+
+
+@pytest.mark.parametrize("name", wgp_agents.names())
+def test_every_agent_keeps_the_contract(name: str) -> None:
+    check_agent(name, tasks_of(name)[0], parameters=SHORT.get(name))
+
+
+@pytest.mark.parametrize("name", ["wgp-ucb", "lin-ucb", "random", "oracle"])
+def test_also_where_arms_are_drawn_anew(name: str) -> None:
+    check_agent(name, "WGPBandit-LinearContextual-v0")
+
+
+@pytest.mark.parametrize("name", ["wgp-ucb", "random", "oracle"])
+def test_also_on_a_box(name: str) -> None:
+    check_agent(name, kwargs={"horizon": 48, "continuous": True})
+
+
+@pytest.mark.parametrize("name", [pytest.param("ppo", marks=pytest.mark.slow), "dqn"])
+def test_also_by_a_trained_policy(name: str) -> None:
+    check_agent(name, kwargs={})
+
+
+class Greedy(Agent):
+    """Plays an arm at random, or with chance 1/2 the best so far: it keeps the contract."""
+
+    takes_allowed = True
+
+    def __init__(self, env: EnvLike, *, chance: float = 0.5) -> None:
+        super().__init__(env)
+        self.chance = chance
+        self.sums = np.zeros((self.num_learners, len(self.problem.domain)))
+
+    def _restart(self, mask: Mask) -> None:
+        self.sums[mask] = 0.0
+
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        explores, drawn = uniform.draw() < self.chance, uniform.draw()
+        allowed = np.ones(self.sums.shape, bool) if self.allowed is None else self.allowed
+        rank = (drawn * allowed.sum(axis=1)).astype(int)
+        anywhere = (allowed.cumsum(axis=1) > rank[:, None]).argmax(axis=1)
+        best = np.where(allowed, self.sums, -np.inf).argmax(axis=1)
+        chosen: NDArray[np.int64] = np.where(explores, anywhere, best)
+        return chosen
+
+    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        rows = np.flatnonzero(active)
+        self.sums[rows, actions[rows]] += rewards[rows]
+
+
+class Outside(Greedy):
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        return super()._choose(uniform) + 100
+
+
+class Floats(Greedy):
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        return super()._choose(uniform).astype(float)
+
+
+class Remembers(Greedy):
+    def _restart(self, mask: Mask) -> None:
+        """Forget nothing."""
+
+
+class Together(Greedy):
+    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        super()._learn(actions, np.full_like(rewards, rewards[active].mean()), active)
+
+
+class Eager(Greedy):
+    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        super()._learn(actions, rewards, np.ones_like(active))
+
+
+class AllAtOnce(Greedy):
+    def _restart(self, mask: Mask) -> None:
+        self.sums[:] = 0.0
+
+
+class Heedless(Greedy):
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        self.allowed = None
+        return super()._choose(uniform)
+
+
+class Permissive(Greedy):
+    takes_allowed = False
+
+    def act(self, observation: Any = None, *, allowed: Any = None) -> Any:
+        return super().act(observation)
+
+
+class Unpicklable(Greedy):
+    def __init__(self, env: EnvLike) -> None:
+        super().__init__(env)
+        self.rule = lambda x: x
+
+
+class Shared:
+    """An array that copies have in common."""
+
+    def __init__(self) -> None:
+        self.array = np.zeros(0)
+
+    def __deepcopy__(self, memo: Any) -> Shared:
+        return self
+
+
+class Twins(Greedy):
+    def __init__(self, env: EnvLike) -> None:
+        self.kept = Shared()
+        super().__init__(env)
+
+    @property
+    def sums(self) -> Array:
+        return self.kept.array
+
+    @sums.setter
+    def sums(self, values: Array) -> None:
+        self.kept.array = values
+
+
+class Hasty(Greedy):
+    def observe(self, action: Any, reward: Any, **others: Any) -> None:
+        self.sums = np.roll(self.sums, 1, axis=1)
+        super().observe(action, reward, **others)
+
+
+class Accepting(Greedy):
+    def observe(self, action: Any, reward: Any, **others: Any) -> None:
+        super().observe(action, np.nan_to_num(np.array(reward, float)), **others)
+
+
+class Global(Greedy):
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        np.random.random()  # noqa: NPY002
+        return super()._choose(uniform)
+
+
+class Own(Greedy):
+    """Draws from a generator of its own, which no seed reaches."""
+
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        return np.random.default_rng().integers(100, size=self.num_learners)
+
+
+class Bare(Greedy):
+    def predict(self, *given: Any, **named: Any) -> Any:
+        return super().predict(*given, **named)[0]
+
+
+class Deaf(Greedy):
+    def predict(self, *given: Any, **named: Any) -> Any:
+        return self.act(), None
+
+
+BROKEN: list[tuple[type[Agent], str]] = [
+    (Outside, "act returns 1.* The contract: with one environment an action is an int of at"),
+    (Floats, r"act returns .* for 3 learners\. The contract: with a vector environment"),
+    (Remembers, r"After reset\(seed\) it plays otherwise: .* and nothing learned is left\."),
+    (Own, r"After reset\(seed\) it plays otherwise"),
+    (Together, r"Learner \d of [23] plays otherwise than the single one: .* whatever B is\."),
+    (Unpicklable, r"pickle fails \(.*\)\. The contract: pickle gives an agent that goes on"),
+    (Twins, r"A deepcopy of a deepcopy plays otherwise.* and apart from it\."),
+    (Hasty, "After refusals it plays otherwise: .* and changes nothing"),
+    (Accepting, r"observe takes the reward nan\. The contract: observe raises ValueError"),
+    (Eager, r"With others active learner \d plays otherwise: .* and no other\."),
+    (AllAtOnce, r"After others' reset learner \d plays otherwise: .* and no other\."),
+    (Heedless, r"Arms .* are not allowed\. The contract: act\(allowed=mask\) plays only"),
+    (Permissive, r"act takes a mask, and takes_allowed is False\. The contract: act\(allowed"),
+    (Bare, r"predict returns .* The contract: predict\(observation, episode_start"),
+    (Deaf, r"predict plays .* instead of .* at step \d+\. The contract: predict"),
+    (Global, r"It draws from, or seeds, a global random generator\. The contract: an agent"),
+]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"), BROKEN, ids=lambda one: getattr(one, "__name__", "")
+)
+def test_a_broken_agent_is_found_out(broken: type[Agent], message: str) -> None:
+    with pytest.raises(BrokenContract, match=f"^{broken.__name__}: (?s:.*){message}") as caught:
+        check_agent(broken)
+    assert len(str(caught.value)) < 400
+
+
+def test_agents_of_ones_own() -> None:
+    check_agent(Greedy)
+    check_agent(Greedy, parameters={"chance": 0.9})
+    check_agent(f"{__name__}:Greedy", "Coins-v0", kwargs={"horizon": 48})
+    check_agent("own_bandit:Stubborn", "Coins-v0", kwargs={"horizon": 48})
+    with pytest.raises(BrokenContract, match=re.escape("What is made is a dict.")):
+        check_agent(lambda env: {})  # type: ignore[arg-type, return-value]
+    assert "Greedy" not in AGENTS
+
+
+def test_an_episode_must_be_long_enough() -> None:
+    rule = "'kwargs' parameter of check_agent must be such that an episode has at least 48 steps"
+    with pytest.raises(ValueError, match=rule):
+        check_agent(Greedy, kwargs={"horizon": 20})

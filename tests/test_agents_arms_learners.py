@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -177,7 +178,7 @@ def test_exponential_weights_learn_with_the_probabilities_that_were_played() -> 
         chances = exact(weights, gamma, there)
         np.testing.assert_allclose(agent.weights.probabilities(there[None])[0], chances, rtol=1e-9)
         agent.observe(arm, reward)
-        gained = np.e * alpha / K * weights.sum()
+        gained = math.e * alpha / K * weights.sum()
         weights[arm] *= np.exp(gamma * reward / (chances[arm] * K))
         weights = (weights + gained) / weights.sum()
     np.testing.assert_allclose(

@@ -66,8 +66,9 @@ def observe(
         rebuild(stale, space, basis, alpha, state)
     # The budget grows by 1 + alpha in a lengthscale; the first time only sets the clock.
     grown = active & (seen > max(rules.initial, 1))
-    growth = (1.0 + rules.alpha) ** (1.0 / state.lengthscale)
-    np.multiply(state.budget, growth, out=state.budget, where=grown)
+    with np.errstate(over="ignore"):  # of the shortest lengthscales: then nothing is kept
+        growth = (1.0 + rules.alpha) ** (1.0 / state.lengthscale)
+        np.multiply(state.budget, growth, out=state.budget, where=grown)
     clean(active & (state.held > FEWEST), rules, space, basis, alpha, state)
     state.budget[active & (state.held <= FEWEST)] = 1.0
 

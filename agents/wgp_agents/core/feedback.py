@@ -6,6 +6,8 @@ is not one value for each learner, or one is not what it must be.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -37,11 +39,18 @@ def checked_rewards(reward: Reward, shape: tuple[int, ...]) -> Array:
     """
     if shape == () and type(reward) is float and -LARGEST <= reward <= LARGEST:
         return np.array([reward])  # the usual case, at once
+    if is_plain(reward, np.float64, shape) and abs(reward).max() <= LARGEST:
+        return reward.copy()
     rule = "a finite number" if shape == () else f"finite numbers, in an array {shape}"
     rewards = as_floats("reward", truth_as_numbers(reward), OBSERVE, rule)
     if rewards.shape != shape or not np.isfinite(rewards).all():
         reject("reward", OBSERVE, rule, reward)
     return clipped(rewards).reshape(-1)
+
+
+def is_plain(given: object, dtype: type, shape: tuple[int, ...]) -> TypeGuard[Array]:
+    """Return whether this is a numpy array of just this shape and type, nothing masked."""
+    return type(given) is np.ndarray and given.dtype == dtype and given.shape == shape != ()
 
 
 def clipped(rewards: Array) -> Array:
@@ -64,6 +73,10 @@ def checked_actions(action: Action, problem: BanditProblem) -> Actions:
     usual = batch == () and type(action) is int and not problem.continuous
     if usual and 0 <= action < len(problem.domain):
         return np.array([action])  # at once
+    plain = is_plain(action, np.int64, batch) and not problem.continuous
+    if plain and action.min() >= 0 and action.max() < len(problem.domain):
+        arms: Actions = action.copy()
+        return arms
     point = (problem.domain.shape[1],) if problem.continuous else ()
     shape, top = batch + point, 1.0 if problem.continuous else len(problem.domain) - 1
     rule = "in [0, 1]" if problem.continuous else f"an int in [0, {top}]"

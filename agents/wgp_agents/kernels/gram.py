@@ -22,6 +22,7 @@ from wgp_agents.kernels.linalg import (
     combine_rows,
     copy,
     forward,
+    subtract_from_two,
     subtract_rows,
     transposed_product,
 )
@@ -129,9 +130,8 @@ def solve_target(A: Array, b: Array, lost: Array, lam: float, R: Array, z: Array
 
 
 @subroutine
-def tight_factor(A2: Array, m: int, lam: float, R: Array, R2: Array) -> None:
-    """Compute R2 R^{-1} in R2, upper: the factor of R^{-T} (A2 + lambda I) R^{-1}."""
-    cholesky(A2, m, lam, 0.0, R2)
+def tight_factor(R: Array, m: int, R2: Array) -> None:
+    """Put R2 R^{-1} in the place of R2, upper: the factor of R^{-T} (A2 + lambda I) R^{-1}."""
     for i in range(m):
         forward(R, i, R2[i, i:m])
 
@@ -169,12 +169,25 @@ def posterior(
         centre, square = mean[start:end], variance[start:end]
         centre[:] = 0.0
         square[:] = 0.0
-        for i in range(m):
-            # Row i of Y = R^{-T} phi; the mean is Y^T z, the variance lambda |y_a|^2.
-            row = Y[i, :size]
-            copy(phi[i, start:end], row)
-            subtract_rows(R, i, Y, FIRST, row)
-            scale, weight = 1.0 / R[i, i], z[i]
+        # Rows i and i + 1 of Y = R^{-T} phi; the mean is Y^T z, the variance lambda |y_a|^2.
+        for i in range(0, m - 1, 2):
+            upper, lower = Y[i, :size], Y[i + 1, :size]
+            copy(phi[i, start:end], upper)
+            copy(phi[i + 1, start:end], lower)
+            subtract_from_two(R, i, Y, upper, lower)
+            between, scale, scale_below = R[i, i + 1], 1.0 / R[i, i], 1.0 / R[i + 1, i + 1]
+            weight, weight_below = z[i], z[i + 1]
+            for a in range(size):
+                y = upper[a] * scale
+                below = (lower[a] - between * y) * scale_below
+                upper[a] = y
+                lower[a] = below
+                square[a] += y * y + below * below
+                centre[a] += y * weight + below * weight_below
+        if m % 2 == 1:
+            row, weight, scale = Y[m - 1, :size], z[m - 1], 1.0 / R[m - 1, m - 1]
+            copy(phi[m - 1, start:end], row)
+            subtract_rows(R, m - 1, Y, FIRST, row)
             for a in range(size):
                 y = row[a] * scale
                 row[a] = y
@@ -223,7 +236,7 @@ def fill_posteriors(active: Mask, basis: Basis, state: DiscountArrays, tight: Ar
         if tight is None:
             posterior(R, None, z, basis.phi, lam, left, mean, variance, None)
         else:
-            tight_factor(state.double_gram[i], m, lam, R, R2)
+            tight_factor(R, m, R2)
             posterior(R, R2, z, basis.phi, lam, left, mean, variance, tight[i])
 
 
@@ -268,7 +281,8 @@ def fill_context_posteriors(
         if tight is None:
             posterior(R, None, z, tables[i], lam, nothing, mean[i], variance[i], None)
         else:
-            tight_factor(state.double_gram[i], m, lam, R, R2)
+            cholesky(state.double_gram[i], m, lam, 0.0, R2)
+            tight_factor(R, m, R2)
             posterior(R, R2, z, tables[i], lam, nothing, mean[i], variance[i], tight[i])
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "inverse",
     "quadratic_forms",
     "semidefinite_factor",
+    "subtract_from_two",
     "subtract_rows",
     "transposed_product",
 ]
@@ -88,6 +89,21 @@ def subtract_rows(R: Array, i: int, Y: Array, start: int, row: Array) -> None:
         last, factor = Y[i - 1, start:end], R[i - 1, i]
         for a in range(n):
             row[a] -= factor * last[a]
+
+
+@subroutine
+def subtract_from_two(R: Array, i: int, Y: Array, upper: Array, lower: Array) -> None:
+    """Do `subtract_rows` for rows i and i + 1 at once, i even, but for row i's part in row i + 1.
+
+    Four products for each two numbers that are loaded: the fastest way through many columns.
+    """
+    n = len(upper)
+    for k in range(0, i, 2):
+        first, second = Y[k, :n], Y[k + 1, :n]
+        u1, u2, l1, l2 = R[k, i], R[k + 1, i], R[k, i + 1], R[k + 1, i + 1]
+        for a in range(n):
+            upper[a] -= u1 * first[a] + u2 * second[a]
+            lower[a] -= l1 * first[a] + l2 * second[a]
 
 
 @subroutine

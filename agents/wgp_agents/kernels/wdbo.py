@@ -180,15 +180,20 @@ def border(
 
 
 @subroutine
-def fill_covariance(
-    features: Array, times: Indices, noise: Array, n: int, m: int, rate: float, A: Array
-) -> None:
-    """Compute K + D of the observations held, its upper triangle."""
+def fill_gram(features: Array, n: int, m: int, gram: Array) -> None:
+    """Compute phi_a^T phi_b of the observations held, the upper triangle."""
     for a in range(n):
         f = features[a, :m]
         for b in range(a, n):
-            gap = float(abs(times[a] - times[b]))
-            A[a, b] = dot(f, features[b]) * correlation(gap, rate)
+            gram[a, b] = dot(f, features[b])
+
+
+@subroutine
+def fill_covariance(gram: Array, times: Indices, noise: Array, rate: float, A: Array) -> None:
+    """Compute K + D of the observations held, its upper triangle. A may be `gram` itself."""
+    for a in range(len(gram)):
+        for b in range(a, len(gram)):
+            A[a, b] = gram[a, b] * correlation(float(abs(times[a] - times[b])), rate)
         A[a, a] += noise[a]
 
 
@@ -202,11 +207,10 @@ def fit(due: Mask, rules: Rules, basis: Basis, state: StaleArrays, stale: Mask) 
         if not due[i]:
             continue
         n, m, before = state.held[i], basis.rank[i], state.lengthscale[i]
-        A, z, most = np.empty((n, n)), np.empty(n), -math.inf
+        gram, A, z, most = np.empty((n, n)), np.empty((n, n)), np.empty(n), -math.inf
+        fill_gram(state.features[i], n, m, gram)
         for lengthscale in rules.grid:
-            fill_covariance(
-                state.features[i], state.times[i], state.noise[i], n, m, ROOT3 / lengthscale, A
-            )
+            fill_covariance(gram, state.times[i], state.noise[i], ROOT3 / lengthscale, A)
             # log p(y) = -|z|^2 / (2 v) - log det R, z = R^{-T} y
             cholesky(A, n, 0.0, 0.0, A)
             for a in range(n):
@@ -232,7 +236,8 @@ def rebuild(stale: Mask, space: Space, basis: Basis, alpha: Array, state: StaleA
         features, P, Q = state.features[i], state.inverse[i], state.shrinkage[i]
         # P = (K + D)^{-1}, and the gain 1/2 log det(I + D^{-1} K)
         A, w, turned = np.empty((n, n)), np.empty((2, m)), np.empty((2, m))
-        fill_covariance(features, state.times[i], state.noise[i], n, m, rate, A)
+        fill_gram(features, n, m, A)
+        fill_covariance(A, state.times[i], state.noise[i], rate, A)
         cholesky(A, n, 0.0, 0.0, A)
         inverse(A, n, P)
         state.gain[i] = 0.0
@@ -325,6 +330,7 @@ def drop(
         for j in range(m):
             features[a, j] = features[last, j]
             W[a, 0, j], W[a, 1, j] = W[last, 0, j], W[last, 1, j]
+        g[0, a], g[1, a] = g[0, last], g[1, last]
         state.rewards[i, a], state.noise[i, a] = state.rewards[i, last], state.noise[i, last]
         state.times[i, a] = state.times[i, last]
         state.held[i] = last

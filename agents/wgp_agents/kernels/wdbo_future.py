@@ -158,9 +158,11 @@ def rotate(root: Array, w: Array, out: Array) -> None:
 
 @subroutine
 def solve(i: int, m: int, g: Array, alpha: Array, state: StaleArrays) -> None:
-    """Compute alpha and M: not step by step, or a large reward would leave its rounding behind."""
+    """Compute alpha and M: not step by step, or a large reward would leave its rounding behind.
+
+    `g` is that of `decay`.
+    """
     n, M = state.held[i], np.empty((2, m))
-    decay(i, state, g)
     combine_rows(state.inverse[i], state.rewards[i, :n], alpha[:n])
     gather(alpha[:n], g, state.features[i], M)
     for j in range(m):
@@ -225,6 +227,7 @@ def removal_criteria(
     """Compute the relative change that each removal would make to the future from now, `(B, L)`."""
     g, alpha = np.empty((2, rules.capacity + 1)), np.empty(rules.capacity + 1)
     for i in range(len(criteria)):
+        decay(i, state, g)
         solve(i, basis.rank[i], g, alpha, state)
         stalest(i, basis.rank[i], rules.signal[i], space, alpha, state, criteria[i])
 

@@ -174,21 +174,25 @@ class ActiveInstances(Surrogate):
         super().__init__(action_set)
         self._instances, self._order = instances, np.zeros(len(self.held), np.int64)
         self._parts: list[tuple[RestartSurrogate, Mask]] = []
+        self._known: tuple[Points, Prediction] | None = None  # since the last observation
+        self._room = np.empty((2, 0, 0))
 
     def follow(self, order: Indices) -> None:
         """Let the instances of these orders, `(B,)`, play and learn."""
-        self._order = order
+        self._order, self._known = order, None
         self._parts = [(self._instances[m], order == m) for m in set(order.tolist())]
         for surrogate, mine in self._parts:
             self.gain[mine] = surrogate.gain[mine]
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Restart these instances."""
+        self._known = None
         for surrogate, mine in self._parts:
             surrogate.restart(mask & mine, forgetting)
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Let these instances learn from one play of every learner in `active`."""
+        self._known = None
         for surrogate, mine in self._parts:
             if (active & mine).any():
                 surrogate.update(plays, rewards, active & mine)
@@ -197,8 +201,19 @@ class ActiveInstances(Surrogate):
         """Return the posterior of these instances at points."""
         if learners is not None and len(learners) == 1:
             return self._instances[int(self._order[learners[0]])].predict(points, learners)
-        found = np.empty((3, len(self.held), points.features.shape[2]))
-        for surrogate, mine in self._parts:
-            for kept, part in zip(found, surrogate.predict(points), strict=True):
-                kept[mine] = part[mine]
-        return Prediction(*(found if learners is None else found[:, learners]))
+        if self._known is None or self._known[0] is not points:
+            mean, variance = self._room_for(points)
+            for surrogate, mine in self._parts:
+                part = surrogate.predict(points)  # its bound is of the posterior's own variance
+                mean[mine], variance[mine] = part.mean[mine], part.variance[mine]
+            self._known = points, Prediction(mean, variance, variance)
+        if learners is None:
+            return self._known[1]
+        return Prediction(*(array[learners] for array in self._known[1]))
+
+    def _room_for(self, points: Points) -> Array:
+        """Return the room that predictions are written into, `(2, B, q)`."""
+        shape = 2, len(self.held), points.features.shape[2]
+        if self._room.shape != shape:
+            self._room = np.empty(shape)
+        return self._room

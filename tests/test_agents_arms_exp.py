@@ -16,6 +16,7 @@ from wgp_agents.algorithms.arms.rexp3 import Rexp3
 from wgp_agents.algorithms.arms.sw_ucb import SWUCB
 from wgp_agents.arms.weights import sample_categorical
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.tuning import BudgetChoice
 from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
@@ -125,7 +126,12 @@ def test_gamma_alpha_and_batches_are_tuned_by_theory() -> None:
     inside = arms * (5 * math.log(arms * horizon) + e) / ((e - 1) * horizon)
     np.testing.assert_allclose(agent.gamma, [math.sqrt(inside), 1.0])
     np.testing.assert_array_equal(agent.alpha, 1 / 5000)
-    for budget, sizes in (("known", [525, 5000]), ("unknown", [832, 832]), (4.0, [331, 331])):
+    cases: list[tuple[BudgetChoice, list[int]]] = [
+        ("known", [525, 5000]),
+        ("unknown", [832, 832]),
+        (4.0, [331, 331]),
+    ]
+    for budget, sizes in cases:
         rexp3 = Rexp3(task, variation_budget=budget)
         rexp3.reset(0)
         np.testing.assert_array_equal(rexp3.batch_size, sizes)

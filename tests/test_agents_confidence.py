@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import wgp_agents
 from wgp_agents.gp.acquisition import UpperBound
 from wgp_agents.gp.agent import GPAgent
-from wgp_agents.gp.width import deng_width, step_delta
+from wgp_agents.gp.width import Confidence, deng_width, step_delta
 from wgp_gym.kernels import Empirical, Kernel, Matern, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -61,7 +61,7 @@ def beta(gain: float, delta: float = 0.1, ridge: float = LAMBDA) -> float:
     return 1 + 0.1 / math.sqrt(ridge) * math.sqrt(2 * math.log(1 / delta) + 2 * gain)
 
 
-def shares(confidence: str, delta: float, steps: list[int], horizon: int) -> list[float]:
+def shares(confidence: Confidence, delta: float, steps: list[int], horizon: int) -> list[float]:
     batch = np.full(len(steps), delta)
     return list(map(float, step_delta(confidence, batch, np.array(steps), horizon)))
 
@@ -89,7 +89,7 @@ def test_shares_add_up_to_no_more_than_delta() -> None:
 
 def test_no_other_confidence() -> None:
     with pytest.raises(ValueError, match="'confidence' parameter of step_delta must be one of"):
-        step_delta("always", np.ones(1), np.ones(1, np.int64), 5)
+        step_delta("always", np.ones(1), np.ones(1, np.int64), 5)  # type: ignore[arg-type]
     match = r"'confidence' parameter of WGPUCB must be .*did you mean 'anytime'\?"
     with pytest.raises(ValueError, match=match):
         make("wgp-ucb", confidence="any-time")

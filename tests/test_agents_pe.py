@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -21,6 +21,7 @@ from wgp_gym.problem import BanditProblem
 
 Floats = NDArray[np.float64]
 
+Kind = Literal["drift", "discount"]
 DOMAIN = np.linspace(0.0, 1.0, 25)[:, None]
 KERNEL, NOISE = SquaredExponential(0.2), 0.1
 T = 90
@@ -37,7 +38,7 @@ def reward(arm: int, t: int) -> float:
     return math.sin(5 * DOMAIN[arm, 0] + t / 8) + 0.1 * math.cos(7.1 * t)
 
 
-def dense(kind: str, value: float, plays: list[int], rewards: list[float]) -> list[Floats]:
+def dense(kind: Kind, value: float, plays: list[int], rewards: list[float]) -> list[Floats]:
     """Return mean and std of all arms at the next step, from the matrix of all plays."""
     t = len(plays)
     if t == 0:
@@ -60,7 +61,7 @@ def first_of(values: list[float], draw: float) -> int:
 
 
 def pseudo_code(
-    kind: str, values: tuple[float, ...], width: float, seed: int
+    kind: Kind, values: tuple[float, ...], width: float, seed: int
 ) -> tuple[list[int], list[int], list[set[int]]]:
     """Return plays, chosen candidates, and the candidates that are left after each play."""
     stream, plays, rewards = UniformStreams([seed]), list[int](), list[float]()
@@ -90,7 +91,7 @@ def pseudo_code(
 
 @pytest.mark.parametrize(("kind", "values"), [("drift", DRIFTS), ("discount", DISCOUNTS)])
 @pytest.mark.parametrize("width", [0.3, 1.5])
-def test_it_plays_the_pseudo_code(kind: str, values: tuple[float, ...], width: float) -> None:
+def test_it_plays_the_pseudo_code(kind: Kind, values: tuple[float, ...], width: float) -> None:
     for seed in (0, 1):
         agent = PEGPUCB(PROBLEM, candidates=kind, values=values, confidence_width=width)
         agent.reset(seed)
@@ -205,7 +206,7 @@ def test_a_box_is_played_on_its_grid() -> None:
 
 
 @pytest.mark.parametrize("kind", ["drift", "discount"])
-def test_arms_that_are_drawn_anew(kind: str) -> None:
+def test_arms_that_are_drawn_anew(kind: Kind) -> None:
     # With features phi, mean and variance of each arm shown are those of Bayesian regression.
     env: Any = gymnasium.make("WGPBandit-LinearContextual-v0", horizon=30)
     problem = env.unwrapped.problem

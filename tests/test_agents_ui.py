@@ -6,7 +6,7 @@ import copy
 import math
 import pickle
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -22,6 +22,7 @@ from wgp_gym.problem import BanditProblem
 
 Floats = NDArray[np.float64]
 
+Model = Literal["walk", "noise"]
 DOMAIN = np.linspace(0.0, 1.0, 50)[:, None]
 KERNEL = SquaredExponential(0.2)
 NOISE = 0.1
@@ -31,7 +32,7 @@ every_model = pytest.mark.parametrize("model", ["walk", "noise"])
 
 
 def posterior(
-    model: str, plays: Floats, points: Floats, rewards: Floats, injection: float, kernel: Any
+    model: Model, plays: Floats, points: Floats, rewards: Floats, injection: float, kernel: Any
 ) -> tuple[Floats, Floats]:
     """Return mean and variance at points `(n, d)` at the next step, from all plays `(t, d)`."""
     t, now = np.arange(len(plays)), 1.0
@@ -52,7 +53,7 @@ def pay(arm: int, t: int) -> float:
 @pytest.mark.parametrize(
     ("model", "given", "injection"), [("walk", {}, 0.03), ("noise", {"injection": 0.002}, 0.002)]
 )
-def test_it_plays_the_largest_bound(model: str, given: dict[str, Any], injection: float) -> None:
+def test_it_plays_the_largest_bound(model: Model, given: dict[str, Any], injection: float) -> None:
     agent = UIGPUCB(PROBLEM, model=model, **given)
     agent.reset(0)
     arms, rewards = [agent.act()], []
@@ -84,7 +85,7 @@ def test_the_default_is_the_walk() -> None:
 
 
 @every_model
-def test_without_injection_it_is_gp_ucb(model: str) -> None:
+def test_without_injection_it_is_gp_ucb(model: Model) -> None:
     agent = UIGPUCB(PROBLEM, model=model, injection=0.0, confidence_width="theory")
     plain = GPUCB(PROBLEM)
     for one in (agent, plain):
@@ -97,7 +98,7 @@ def test_without_injection_it_is_gp_ucb(model: str) -> None:
 
 
 @every_model
-def test_arms_that_are_drawn_anew(model: str) -> None:
+def test_arms_that_are_drawn_anew(model: Model) -> None:
     kernel, rng = CentredLinear(), np.random.default_rng(0)
     problem = BanditProblem(kernel, np.zeros((6, 3)), 40, NOISE, contextual=True)
     agent = UIGPUCB(problem, model=model)
@@ -122,7 +123,7 @@ def test_arms_that_are_drawn_anew(model: str) -> None:
 
 @every_model
 @pytest.mark.parametrize("batch", [1, 2, 3, 100])
-def test_learner_i_is_the_single_learner(model: str, batch: int) -> None:
+def test_learner_i_is_the_single_learner(model: Model, batch: int) -> None:
     env: Any = gymnasium.make_vec(ABRUPT, num_envs=batch, vectorization_mode="vector_entry_point")
     added = np.geomspace(0.001, 3.0, batch)
     together = trace(UIGPUCB(env, model=model, injection=added), env, 5)
@@ -134,7 +135,7 @@ def test_learner_i_is_the_single_learner(model: str, batch: int) -> None:
 
 
 @every_model
-def test_it_plays_a_box(model: str) -> None:
+def test_it_plays_a_box(model: Model) -> None:
     agent = UIGPUCB(replace(PROBLEM, continuous=True), model=model)
     agent.reset(0)
     arms = [(7 * t) % 50 for t in range(12)]
@@ -150,7 +151,7 @@ def test_it_plays_a_box(model: str) -> None:
 
 
 @every_model
-def test_a_copy_plays_on_alike(model: str) -> None:
+def test_a_copy_plays_on_alike(model: Model) -> None:
     agent = UIGPUCB(PROBLEM, model=model)
     agent.reset(0)
     for t in range(20):
@@ -166,7 +167,7 @@ def test_a_copy_plays_on_alike(model: str) -> None:
 
 
 @every_model
-def test_huge_rewards(model: str) -> None:
+def test_huge_rewards(model: Model) -> None:
     agent, small = UIGPUCB(PROBLEM, model=model), UIGPUCB(PROBLEM, model=model)
     for one, scale in ((agent, 1e30), (small, 1.0)):
         one.reset(0)

@@ -17,6 +17,7 @@ __all__ = [
     "Info",
     "Json",
     "Mask",
+    "Numbers",
     "Observation",
     "PerLearner",
     "Reward",
@@ -26,6 +27,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 """Numbers that count or point: arms, steps, places in an array."""
+Numbers = float | Sequence[float] | Array | Indices
+"""A number, or one for each of B learners; unlike numpy's ArrayLike, no text."""
 Floats32 = NDArray[np.float32]
 """As an observation shows them."""
 Json = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None

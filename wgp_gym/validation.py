@@ -8,7 +8,7 @@ import operator
 import reprlib
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ __all__ = [
     "shown",
 ]
 
+T = TypeVar("T")
 MAX_NUMBERS = 50_000_000  # of an episode: to draw it takes 24 to 41 bytes for each, up to 2 GB
 MAX_BATCH_NUMBERS = 500_000_000  # that the episodes of one batch keep, 4 GB
 MAX_WORK = 5_000_000_000  # products that one episode is summed up from: some seconds
@@ -181,11 +182,11 @@ def check_int(name: str, value: Any, owner: str, low: int, high: int | None = No
     return number
 
 
-def check_choice(name: str, value: Any, owner: str, options: Iterable[str]) -> str:
+def check_choice(name: str, value: T, owner: str, options: Iterable[str]) -> T:
     """Return `value` if it is one of `options`; else raise a ValueError with a near miss."""
     known = list(options)
     if isinstance(value, str) and value in known:
-        return str(value)
+        return value
     rule = "one of " + ", ".join(map(repr, known)) + near_miss(value, known)
     reject(name, owner, rule, value)
 

@@ -15,13 +15,13 @@ from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.acquisition import Acquisition, UpperBound, scorer
 from wgp_agents.gp.action_sets import ActionSet
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
-from wgp_agents.gp.gain_bounds import GAINS, GainBounds, check_gains, checked_forgetting
+from wgp_agents.gp.gain_bounds import GAINS, GainBounds, GainChoice, check_gains, checked_forgetting
 from wgp_agents.gp.model import Interval, ModelParameters, Posterior, gp_model, posterior_of
 from wgp_agents.gp.restart_rule import RestartRule
+from wgp_agents.gp.source import FeatureChoice
 from wgp_agents.gp.surrogates.base import Prediction, Surrogate
-from wgp_agents.gp.tuning import Forgetting
-from wgp_agents.gp.width import WidthForm, deng_width
-from wgp_gym.features import FeatureMap
+from wgp_agents.gp.tuning import BudgetChoice, Forgetting, GammaChoice
+from wgp_agents.gp.width import Confidence, WidthForm, deng_width
 from wgp_gym.types import Actions, Array, Mask, PerLearner
 from wgp_gym.validation import check_choice, reject
 
@@ -36,15 +36,15 @@ class GPParameters(ModelParameters, total=False):
     delta: ArrayLike
     norm_bound: ArrayLike | None
     confidence_width: GivenWidth
-    confidence: str
-    gain: str
+    confidence: Confidence
+    gain: GainChoice
 
 
 class TunedParameters(GPParameters, total=False):
     """`GPParameters`, and what theory tunes a forgetting parameter by. See `Forgetting`."""
 
-    variation_budget: str | ArrayLike
-    information_gain: str | ArrayLike
+    variation_budget: BudgetChoice
+    information_gain: GammaChoice
 
 
 class TunedParts(GPParameters):
@@ -125,9 +125,9 @@ class GPAgent(Agent):
         norm_bound: ArrayLike | None = None,
         noise_scale: ArrayLike | None = None,
         confidence_width: GivenWidth = "theory",
-        confidence: str = "paper",
-        gain: str = "realised",
-        features: str | FeatureMap = "exact",
+        confidence: Confidence = "paper",
+        gain: GainChoice = "realised",
+        features: FeatureChoice = "exact",
     ) -> None:
         super().__init__(env)
         owner, problem = type(self).__name__, self.problem

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.gp.model import GPModel
-from wgp_agents.gp.width import CONFIDENCE, WidthForm, deng_width, step_delta
+from wgp_agents.gp.width import CONFIDENCE, Confidence, WidthForm, deng_width, step_delta
 from wgp_agents.parameters import norm_bounds, not_drawn, per_learner
 from wgp_gym.arrays import kept
 from wgp_gym.problem import BanditProblem
@@ -88,7 +88,7 @@ class ConfidenceWidth:
         form: WidthForm = deng_width,
         norm_bound: ArrayLike | None = None,
         delta: ArrayLike = 0.1,
-        confidence: str = "paper",
+        confidence: Confidence = "paper",
     ) -> None:
         batch = problem.batch_size or 1
         self._owner, self._model, self.form, self._horizon = owner, model, form, problem.horizon

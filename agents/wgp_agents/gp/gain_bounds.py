@@ -8,6 +8,7 @@ References:
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -20,9 +21,18 @@ from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import reject
 
-__all__ = ["GAINS", "GainBounds", "check_gains", "checked_forgetting", "computed_gain"]
+__all__ = [
+    "GAINS",
+    "GainBounds",
+    "GainChoice",
+    "check_gains",
+    "checked_forgetting",
+    "computed_gain",
+]
 
-GAINS = ("realised", "greedy", "bound", "determinant")
+GainChoice = Literal["realised", "greedy", "bound", "determinant"]
+"""The information gain in beta: see `GPAgent`."""
+GAINS: tuple[GainChoice, ...] = get_args(GainChoice)
 
 
 class GainBounds:
@@ -92,7 +102,7 @@ def greedy_of(basis: Basis, weights: Array, learners: Indices) -> Array:
     return np.stack([_gains(i) for i in learners.tolist()])
 
 
-def check_gains(owner: str, gain: str, forgetting: Forgetting | None) -> None:
+def check_gains(owner: str, gain: GainChoice, forgetting: Forgetting | None) -> None:
     """Check that no gain of known arms is asked for where arms are drawn anew at each step."""
     if gain in ("greedy", "bound"):
         reject("gain", owner, "'realised' or 'determinant' where arms are drawn anew", gain)

@@ -11,9 +11,8 @@ from wgp_agents.core.argmax import not_finite
 from wgp_agents.core.units import RewardBounds, bounds_by_norm
 from wgp_agents.gp.action_sets import ActionSet, FeatureSource
 from wgp_agents.gp.box import make_action_set
-from wgp_agents.gp.source import feature_source
+from wgp_agents.gp.source import FeatureChoice, feature_source
 from wgp_agents.parameters import noise_model
-from wgp_gym.features import FeatureMap
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 
@@ -25,7 +24,7 @@ class ModelParameters(TypedDict, total=False):
 
     regularization: ArrayLike | None
     noise_scale: ArrayLike | None
-    features: str | FeatureMap
+    features: FeatureChoice
 
 
 class GPModel(NamedTuple):
@@ -56,7 +55,7 @@ def gp_model(
     problem: BanditProblem,
     regularization: ArrayLike | None = None,
     noise_scale: ArrayLike | None = None,
-    features: str | FeatureMap = "exact",
+    features: FeatureChoice = "exact",
     *,
     grid: bool = False,
 ) -> GPModel:

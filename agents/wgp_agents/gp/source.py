@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -23,16 +24,19 @@ from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, reject
 
-__all__ = ["feature_source"]
+__all__ = ["FeatureChoice", "feature_source"]
 
-FEATURES = ("exact", "quadrature", "random", "linear")
+FeatureName = Literal["exact", "quadrature", "random", "linear"]
+FeatureChoice = FeatureName | FeatureMap
+"""Features by name, or a feature map: see `feature_source`."""
+FEATURES: tuple[FeatureName, ...] = get_args(FeatureName)
 QUADRATURE_ERROR = 1e-6  # of the SE kernel along one axis
 AXIS = np.linspace(0.0, 1.0, 101)[:, None]
 RANDOM_FREQUENCIES = 1_000  # two features each
 RANDOM_SEED = 0  # one map for all learners of all agents
 
 
-def feature_source(features: str | FeatureMap, problem: BanditProblem, owner: str) -> FeatureSource:
+def feature_source(features: FeatureChoice, problem: BanditProblem, owner: str) -> FeatureSource:
     """Return the kernel, or the feature map that an agent uses in its place.
 
     Args:

@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,18 +18,25 @@ from numpy.typing import ArrayLike
 from wgp_agents.parameters import not_drawn, per_learner
 from wgp_gym.arrays import kept
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Numbers
 from wgp_gym.validation import reject
 
 __all__ = [
     "MAX_RATE",
+    "BudgetChoice",
     "Forgetting",
+    "GammaChoice",
     "check_budget",
     "forgetting_rate",
     "gain_order",
     "memory_length",
     "stated_budget",
 ]
+
+BudgetChoice = Literal["known", "unknown"] | Numbers
+"""B_T as an agent takes it: see `Forgetting`."""
+GammaChoice = Literal["order", "computed"] | Numbers
+"""gamma_T, likewise."""
 
 RateForm = Callable[[BanditProblem, Array, Array], Array]
 
@@ -72,7 +80,7 @@ def memory_length(rate: Array, horizon: int) -> Array:
     return np.where(length >= horizon, math.inf, length)
 
 
-def check_budget(owner: str, given: str | ArrayLike, batch: int) -> None:
+def check_budget(owner: str, given: BudgetChoice, batch: int) -> None:
     """Check an agent's `variation_budget`: "known", "unknown" or numbers of at least 0."""
     if not isinstance(given, str):
         per_learner(owner, "variation_budget", given, batch, 0.0, math.inf, "left")
@@ -81,7 +89,7 @@ def check_budget(owner: str, given: str | ArrayLike, batch: int) -> None:
         reject("variation_budget", owner, rule, given)
 
 
-def stated_budget(given: str | ArrayLike, problem: BanditProblem) -> Array | None:
+def stated_budget(given: BudgetChoice, problem: BanditProblem) -> Array | None:
     """Return B_T as given or as the problem states it; None where it is unknown.
 
     Raises:
@@ -110,8 +118,8 @@ class Forgetting:
 
     parameter: str
     given: ArrayLike | None = None
-    variation_budget: str | ArrayLike = "unknown"
-    information_gain: str | ArrayLike = "order"
+    variation_budget: BudgetChoice = "unknown"
+    information_gain: GammaChoice = "order"
     rate_form: RateForm = corollary_rate
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ References:
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from wgp_gym.validation import check_choice
 
 __all__ = [
     "CONFIDENCE",
+    "Confidence",
     "WidthForm",
     "cheung_width",
     "chowdhury_width",
@@ -25,7 +26,9 @@ __all__ = [
 ]
 
 SMALLEST_DELTA = 5e-324  # keeps shares of delta above 0
-CONFIDENCE = ("paper", "union", "anytime")
+Confidence = Literal["paper", "union", "anytime"]
+"""How delta is spent over time: see `step_delta`."""
+CONFIDENCE: tuple[Confidence, ...] = get_args(Confidence)
 
 
 class WidthForm(Protocol):
@@ -100,7 +103,7 @@ def cheung_width(
     return width
 
 
-def step_delta(confidence: str, delta: Array, steps: Indices, horizon: int) -> Array:
+def step_delta(confidence: Confidence, delta: Array, steps: Indices, horizon: int) -> Array:
     """Return the share of delta that the bound after `steps` observations may use up.
 
     The self-normalised inequality holds at each fixed t. Deviation: [Deng22] uses it for all t at

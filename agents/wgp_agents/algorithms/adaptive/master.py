@@ -24,12 +24,12 @@ from wgp_agents.gp.action_sets import check_arms_stay
 from wgp_agents.gp.confidence import NormBound
 from wgp_agents.gp.gain_bounds import computed_gain
 from wgp_agents.gp.model import gp_model
+from wgp_agents.gp.source import FeatureChoice
 from wgp_agents.gp.surrogates.base import forget_all
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
-from wgp_agents.gp.tuning import gain_order
+from wgp_agents.gp.tuning import GammaChoice, gain_order
 from wgp_agents.gp.width import deng_width
 from wgp_agents.parameters import per_learner
-from wgp_gym.features import FeatureMap
 from wgp_gym.types import Actions, Array, Mask, PerLearner
 from wgp_gym.validation import reject
 
@@ -111,12 +111,12 @@ class MASTER(Agent):
         env: EnvLike,
         *,
         scale: ArrayLike = 1.0,
-        information_gain: ArrayLike = "order",
+        information_gain: GammaChoice = "order",
         regularization: ArrayLike | None = None,
         delta: ArrayLike = 0.1,
         norm_bound: ArrayLike | None = None,
         noise_scale: ArrayLike | None = None,
-        features: str | FeatureMap = "exact",
+        features: FeatureChoice = "exact",
     ) -> None:
         super().__init__(env)
         check_arms_stay("MASTER", self.problem)

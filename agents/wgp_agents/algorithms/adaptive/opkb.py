@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,7 +94,7 @@ class OPKB(Agent):
         self,
         env: EnvLike,
         *,
-        constants: str | OPKBConstants = "practical",
+        constants: Literal["practical", "theory"] | OPKBConstants = "practical",
         regularization: ArrayLike = 100.0,
         delta: ArrayLike = 1e-4,
         reward_range: Sequence[float] | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,7 +90,7 @@ class PEGPUCB(Agent):
         self,
         env: EnvLike,
         *,
-        candidates: str = "drift",
+        candidates: Literal["drift", "discount"] = "drift",
         values: ArrayLike | None = None,
         confidence_width: GivenWidth = "heuristic",
         delta: ArrayLike = 0.1,

@@ -19,7 +19,7 @@ from wgp_agents.gp.action_sets import check_arms_stay
 from wgp_agents.gp.confidence import NormBound
 from wgp_agents.gp.gain_bounds import checked_forgetting
 from wgp_agents.gp.model import ModelParameters, Posterior, gp_model, posterior_of
-from wgp_agents.gp.tuning import MAX_RATE, Forgetting, stated_budget
+from wgp_agents.gp.tuning import MAX_RATE, BudgetChoice, Forgetting, GammaChoice, stated_budget
 from wgp_agents.gp.width import deng_width
 from wgp_agents.kernels.elimination import (
     batch_lengths,
@@ -85,8 +85,8 @@ class RPERP(Agent):
         env: EnvLike,
         *,
         restart_period: ArrayLike | None = None,
-        variation_budget: ArrayLike = "unknown",
-        information_gain: ArrayLike = "order",
+        variation_budget: BudgetChoice = "unknown",
+        information_gain: GammaChoice = "order",
         confidence_width: ArrayLike = "heuristic",
         delta: ArrayLike = 0.1,
         norm_bound: ArrayLike | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Unpack
+from typing import Literal, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -62,7 +62,7 @@ class UIGPUCB(GPAgent):
         env: EnvLike,
         *,
         injection: ArrayLike = 0.03,
-        model: str = "walk",
+        model: Literal["walk", "noise"] = "walk",
         delta: ArrayLike = 0.1,
         confidence_width: GivenWidth = WIDTH,
         **common: Unpack[ModelParameters],

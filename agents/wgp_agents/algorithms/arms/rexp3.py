@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from wgp_agents.arms.weights import ExponentialAgent, ExponentialWeights, exploration_rate
 from wgp_agents.core.access import EnvLike
-from wgp_agents.gp.tuning import check_budget, stated_budget
+from wgp_agents.gp.tuning import BudgetChoice, check_budget, stated_budget
 from wgp_gym.arrays import kept
 from wgp_gym.types import Array, Indices, Mask
 
@@ -48,7 +48,7 @@ class Rexp3(ExponentialAgent):
         *,
         batch_size: ArrayLike | None = None,
         gamma: ArrayLike | None = None,
-        variation_budget: ArrayLike = "unknown",
+        variation_budget: BudgetChoice = "unknown",
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from wgp_agents.algorithms.linear.defaults import Tuning
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.statistics import AllPlays
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.tuning import MAX_RATE, check_budget, stated_budget
-from wgp_agents.gp.width import CONFIDENCE, step_delta
+from wgp_agents.gp.tuning import MAX_RATE, BudgetChoice, check_budget, stated_budget
+from wgp_agents.gp.width import CONFIDENCE, Confidence, step_delta
 from wgp_agents.kernels.glm import GLMNumbers, GLMState, fit, indices
 from wgp_agents.kernels.glm_projection import confine
 from wgp_agents.parameters import model_noise, norm_bounds, not_drawn
@@ -88,12 +88,12 @@ class DGLMUCB(IndexAgent):
         env: EnvLike,
         *,
         discount: ArrayLike | None = None,
-        tuning: Literal["original", "corrected"] = "original",
-        variation_budget: ArrayLike = "unknown",
+        tuning: Tuning = "original",
+        variation_budget: BudgetChoice = "unknown",
         regularization: ArrayLike = 1.0,
         delta: ArrayLike = 0.1,
         norm_bound: ArrayLike | None = None,
-        confidence: Literal["paper", "union", "anytime"] = "paper",
+        confidence: Confidence = "paper",
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
@@ -201,7 +201,7 @@ def arm_features(problem: BanditProblem) -> Array:
     return np.ascontiguousarray(kernel.features(problem.domain))
 
 
-def forgetting_rate(tuning: str, horizon: int, dim: int, variation_budget: Array) -> Array:
+def forgetting_rate(tuning: Tuning, horizon: int, dim: int, variation_budget: Array) -> Array:
     """Return 1 - gamma within [0, 1/2]: see `DGLMUCB`.
 
     Args:

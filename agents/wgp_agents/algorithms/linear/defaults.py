@@ -12,21 +12,31 @@ References:
 from __future__ import annotations
 
 from functools import partial
-from typing import TypedDict, cast
+from typing import Literal, TypedDict, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.gp.agent import GPParameters, TunedParts
 from wgp_agents.gp.confidence import GivenWidth
-from wgp_agents.gp.tuning import MAX_RATE, Forgetting
+from wgp_agents.gp.gain_bounds import GainChoice
+from wgp_agents.gp.tuning import MAX_RATE, BudgetChoice, Forgetting
+from wgp_agents.gp.width import Confidence
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_names
 
-__all__ = ["LinearParameters", "TunedParameters", "linear_parameters", "tuned_parameters"]
+__all__ = [
+    "LinearParameters",
+    "TunedParameters",
+    "Tuning",
+    "linear_parameters",
+    "tuned_parameters",
+]
 
-TUNINGS = ("original", "corrected")
+Tuning = Literal["original", "corrected"]
+"""See `TunedParameters`."""
+TUNINGS: tuple[Tuning, ...] = get_args(Tuning)
 
 
 class LinearParameters(TypedDict, total=False):
@@ -41,8 +51,8 @@ class LinearParameters(TypedDict, total=False):
     norm_bound: ArrayLike | None
     noise_scale: ArrayLike | None
     confidence_width: GivenWidth
-    confidence: str
-    gain: str
+    confidence: Confidence
+    gain: GainChoice
 
 
 class TunedParameters(LinearParameters, total=False):
@@ -55,12 +65,12 @@ class TunedParameters(LinearParameters, total=False):
     `Forgetting`.
     """
 
-    tuning: str
-    variation_budget: str | ArrayLike
+    tuning: Tuning
+    variation_budget: BudgetChoice
 
 
 def linear_parameters(
-    owner: str, common: LinearParameters, gain: str = "determinant"
+    owner: str, common: LinearParameters, gain: GainChoice = "determinant"
 ) -> GPParameters:
     """Return the arguments of `GPAgent` for a linear agent, with `gain` unless another was given.
 

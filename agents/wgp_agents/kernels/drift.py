@@ -7,6 +7,12 @@ Notation, for one filter, phi being the features of the play and lambda the nois
 | P, theta | `covariance`, `weights` | of the weights that the next play meets |
 | u, s | `u`, `s` | P phi, and phi^T P phi: the variance of the play's mean |
 | nu | `nu` | the innovation y - phi^T theta, of variance s + lambda |
+
+The filter is that of f_{t+1} = (1 - eps)^{1/2} f_t + eps^{1/2} g in weights: the update and the
+prediction of [Sar13] Section 4.3, with the transition (1 - eps)^{1/2} I and process noise eps I.
+
+References:
+    [Sar13] Sarkka. Bayesian Filtering and Smoothing. 2013.
 """
 
 from __future__ import annotations
@@ -95,11 +101,11 @@ def kalman_step(
     """
     m, keep, total = len(u), 1.0 - eps, s + noise
     fade, shift, root = math.sqrt(keep), nu / total, math.sqrt(keep / total)
-    # theta <- (1 - eps)^{1/2} (theta + u nu / (s + lambda))
+    # Mean: theta <- (1 - eps)^{1/2} (theta + u nu / (s + lambda)), [Sar13] Section 4.3
     for i in range(m):
         w[i] = fade * (w[i] + shift * u[i])
         u[i] *= root
-    # P <- (1 - eps) (P - u u^T / (s + lambda)) + eps I
+    # Covariance: P <- (1 - eps) (P - u u^T / (s + lambda)) + eps I
     for i in range(m):
         row, factor = P[i, :m], u[i]
         for j in range(m):

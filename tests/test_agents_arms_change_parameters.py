@@ -51,7 +51,7 @@ def test_defaults_are_theirs() -> None:
 def test_the_two_shares_of_forced_plays_of_m_ucb() -> None:
     # w = 1600, b = 100: 2 * 100 + 3 * 40 = 320; min(800, ceil(100 / 0.3) + 120 = 454); with a
     # change of 0.1 w / 2 is the smaller one.
-    given = {"window": 1600, "threshold": 100.0, "num_changes": 3}
+    given: dict[str, Any] = {"window": 1600, "threshold": 100.0, "num_changes": 3}
     delays: list[Any] = [
         ({}, 320),
         ({"smallest_change": 0.3, "tuning": "experiments"}, 320),

@@ -37,7 +37,7 @@ class ExactCusum:
         if len(self.first) < self.samples:
             self.first.append(value)
             return False
-        step = value - sum(self.first) / self.samples
+        step = value - sum(self.first, Fraction(0)) / self.samples
         self.up = max(Fraction(0), self.up + step - self.drift)
         self.down = max(Fraction(0), self.down - step - self.drift)
         self.ties += max(self.up, self.down) == self.h
@@ -59,7 +59,8 @@ class ExactWindows:
         if len(self.past) < self.window:
             return False
         half = self.window // 2
-        gap = abs(sum(self.past[half:]) - sum(self.past[:half]))
+        older, newer = self.past[:half], self.past[half:]
+        gap = abs(sum(newer, Fraction(0)) - sum(older, Fraction(0)))
         self.ties += gap == self.b
         return gap > self.b
 

@@ -48,6 +48,22 @@ def test_defaults_are_theirs() -> None:
     assert glr.alpha[0] == pytest.approx(math.sqrt(K * math.log(500) / 500))
 
 
+def test_the_two_shares_of_forced_plays_of_m_ucb() -> None:
+    # w = 1600, b = 100: 2 * 100 + 3 * 40 = 320; min(800, ceil(100 / 0.3) + 120 = 454); with a
+    # change of 0.1 w / 2 is the smaller one.
+    given: dict[str, Any] = {"window": 1600, "threshold": 100.0, "num_changes": 3}
+    delays: list[Any] = [
+        ({}, 320),
+        ({"smallest_change": 0.3, "tuning": "experiments"}, 320),
+        ({"smallest_change": 0.3, "tuning": "theorem"}, 454),
+        ({"smallest_change": 0.1, "tuning": "theorem"}, 800),
+        ({"smallest_change": 1e-30, "tuning": "theorem"}, 800),
+    ]
+    for chosen, delay in delays:
+        agent = MUCB(problem(horizon=10**5), **given, **chosen)
+        assert agent.gamma[0] == pytest.approx(math.sqrt(3 * K * delay / 2e5))
+
+
 def test_the_number_of_alarms_raises_the_share_of_forced_plays() -> None:
     cases: list[Any] = [("constant", 20), ("rising", 10)]
     for exploration, period in cases:
@@ -124,6 +140,7 @@ def test_kl_upper_is_the_root() -> None:
         (MUCB, "window", 7), (MUCB, "window", 1),
         (CUSUMUCB, "num_changes", -1), (CUSUMUCB, "num_changes", T + 1),
         (MUCB, "num_changes", 0.5), (MUCB, "num_changes", T + 1),
+        (MUCB, "tuning", "theory"),
         (MUCB, "threshold", 0), (MUCB, "gamma", 0), (MUCB, "smallest_change", 0),
         (MUCB, "num_changes", [1, 2]), (GLRUCB, "rewards", "poisson"), (GLRUCB, "restart", "x"),
         (GLRUCB, "delta", 0), (GLRUCB, "threshold", "x"), (GLRUCB, "alpha", 0),

@@ -105,7 +105,12 @@ def test_defaults_by_hand() -> None:
     assert default_block(500, 1) == 139
     memories = 1 / (1 - default_discounts(139))
     np.testing.assert_allclose(memories, [2.0, 2.683, 7.197, 19.306, 51.80, 139.0], rtol=1e-3)
-    assert default_block(20, 3) == 20  # (ln 20)^4 * 20 = 1610 is above 20^2
+    assert default_block(21, 3) == 11  # (ln 21)^4 * 21 = 1804 is above 21^2: half of T
+    assert default_block(400, 2) == 200  # ((ln 400)^3 * 400)^{1/2} = 293.3
+    assert default_block(10_000, 2) == 2796
+    for horizon in (1, 2, 7, 20, 75, 400):  # in d = 1 there is no cap, and none is missed
+        uncut = math.ceil(max(math.log(horizon), 1.0) * math.sqrt(horizon))
+        assert default_block(horizon, 1) == min(uncut, horizon)
     np.testing.assert_allclose(default_discounts(1), [0.5])
     # 28 blocks of 3641 steps, 10 discounts: (10 ln 10 / (1.71828 * 28))^{1/2} = 0.6918
     assert default_block(100_000, 1) == 3641

@@ -74,6 +74,17 @@ class Naive:
         self.covering, self.factor, self.delta = covering.tolist(), factor, delta
         self.alarms = self.n = 0
         self.kept: dict[int, list[float]] = {arm: [] for arm in self.covering}
+        self.arms: list[int] = []
+        self.y: list[float] = []
+
+    def igp_ucb(self) -> tuple[Floats, Floats, float]:
+        """Return mean, deviation and width of IGP-UCB on the plays since the last alarm."""
+        M = KERNEL(DOMAIN[self.arms], DOMAIN[self.arms]) / NOISE**2 + np.eye(len(self.arms))
+        k = KERNEL(DOMAIN[self.arms], DOMAIN)
+        solved = np.linalg.solve(M * NOISE**2, k)
+        variance = np.maximum(1 - np.sum(k * solved, axis=0), 0.0)
+        width = 2 + math.sqrt(2 * math.log(10) + np.linalg.slogdet(M)[1])  # B = 2, lambda = R^2
+        return solved.T @ np.array(self.y), np.sqrt(variance), width
 
     def forced(self) -> int | None:
         size = len(self.covering)
@@ -83,6 +94,8 @@ class Naive:
 
     def observe(self, arm: int, y: float) -> None:
         self.n += 1
+        self.arms.append(arm)
+        self.y.append(y)
         if arm not in self.kept:
             return
         self.kept[arm].append(y)
@@ -94,6 +107,7 @@ class Naive:
             if s * (n - s) * gap**2 / (2 * NOISE**2 * n) >= level:
                 self.alarms, self.n = self.alarms + 1, 0
                 self.kept = {each: [] for each in self.covering}
+                self.arms, self.y = [arm], [y]  # the play that gave the alarm is kept
                 return
 
 
@@ -112,10 +126,13 @@ def test_turns_and_alarms_are_those_of_a_naive_run(factor: float, size: int | No
     free = 0
     for t in range(T):
         arm, turn = agent.act(), naive.forced()
+        mean, std, width = naive.igp_ucb()
+        np.testing.assert_allclose(agent.posterior(), [mean, std], rtol=0, atol=1e-5)
+        assert agent.beta() == pytest.approx(width, abs=1e-6)
         if turn is None:
             free += 1
-            upper = agent.confidence_interval().upper
-            assert upper[arm] >= upper.max() - 1.1e-9
+            upper = mean + width * std
+            assert upper[arm] >= upper.max() - 1e-4
         else:
             assert arm == turn
         y = math.sin(6 * DOMAIN[arm, 0] + 2 * (t // 100)) + NOISE * rng.standard_normal()

@@ -53,7 +53,7 @@ def theorem_2(
     """Return sigma~^2, sigma-acute^2 and V^{-1} sum w phi (to multiply y) of points.
 
     sigma-acute^2 = lambda phi^T V^{-1} V~ V^{-1} phi, V = sum w phi phi^T + lambda I and
-    V~ = sum w^2 phi phi^T + lambda I. Weights up to 1.
+    V~ = sum w^2 phi phi^T + lambda I. Weights are relative to the last one.
     """
     identity = ridge * np.eye(plays.shape[1])
     V = (plays.T * w) @ plays + identity
@@ -119,9 +119,10 @@ def test_without_discount_it_is_the_standard_one() -> None:
 
 
 @pytest.mark.usefixtures("program")
-def test_weights_of_ones_own() -> None:
+@pytest.mark.parametrize("power", [2, -1])
+def test_weights_of_ones_own(power: int) -> None:
     kernel, (arms, y) = SquaredExponential(0.2), history()
-    w = np.arange(1.0, 501) ** 2
+    w = np.arange(1.0, 501) ** power
     agent = make(problem(kernel), weights=w, width="tight")
     for arm, reward in zip(arms.tolist(), y.tolist(), strict=True):
         agent.observe(arm, reward)
@@ -129,6 +130,7 @@ def test_weights_of_ones_own() -> None:
     standard, tight, _ = theorem_2(phi[arms], phi, relative, 0.01)
     np.testing.assert_allclose(bound_variance(agent)[0], tight, rtol=0, atol=1e-8)
     assert np.abs(standard - tight).max() > 1e-3
+    assert (tight < standard).all() == (power > 0)  # Lemma 13
 
 
 @pytest.mark.usefixtures("program")

@@ -32,6 +32,9 @@ WEIGHTS: dict[str, Callable[[int], float]] = {
     "equal": lambda t: 7,
     "exponential": lambda t: 0.8**-t,
     "jump": lambda t: 1.0 if t < 20 else 1e6,
+    "falling": lambda t: 1 / t,
+    "up-and-down": lambda t: 1 + 0.95 * math.sin(t),
+    "drop": lambda t: 30.0 if 9 < t < 20 else 2.0,
 }
 
 every_weight = pytest.mark.parametrize("form", WEIGHTS)
@@ -121,8 +124,10 @@ def test_weights_on_a_box(form: str) -> None:
         agent.observe(point, reward)
     w = np.array([float(WEIGHTS[form](t)) for t in range(1, T + 1)])
     mean, std, gain = printed(X, y, w, 0.01, DOMAIN)
-    # The features of a box are right to 3e-9 in k(x, x); errors were at worst 4e-7, 2e-8, 2e-7.
-    np.testing.assert_allclose(agent.posterior().mean, mean, rtol=0, atol=3e-6)
+    # The features of a box are right to 3e-9 in k(x, x); errors were at worst 4e-7, 2e-8, 2e-7,
+    # and of the mean 4e-6 where weights fall.
+    slack = 3e-6 if (np.diff(w) >= 0).all() else 3e-5
+    np.testing.assert_allclose(agent.posterior().mean, mean, rtol=0, atol=slack)
     np.testing.assert_allclose(agent.posterior().std, std, rtol=0, atol=1e-6)
     assert agent.information_gain() == pytest.approx(gain, abs=3e-6)
 
@@ -154,6 +159,33 @@ def test_beyond_the_horizon_the_last_ratio_goes_on() -> None:
     np.testing.assert_allclose(agent.posterior(), [mean, std], rtol=0, atol=1e-8)
 
 
+def test_beyond_the_horizon_weights_fall_no_further() -> None:
+    agent = make(weights=lambda t: 1 / t)
+    arms, y = plays(T + 8)
+    for arm, reward in zip(arms.tolist(), y.tolist(), strict=True):
+        agent.observe(arm, reward)
+    w = 1 / np.minimum(np.arange(1.0, T + 9), T)
+    mean, std, _ = printed(DOMAIN[arms], y, w, 0.01, DOMAIN)
+    np.testing.assert_allclose(agent.posterior(), [mean, std], rtol=0, atol=1e-7)
+
+
+def test_where_weights_fall_the_guarantee_is_the_tight_one() -> None:
+    # An arm that pays B = 1 on average, noise R = 0.1, lambda = R^2, weights 1 / t: at t = 40 the
+    # bound with sigma~ fails in more than delta = 0.1 of all runs, 18.7 % (the normal law of the
+    # weighted mean), that of Theorem 2 in none.
+    each, runs = np.ones(400), {}
+    source = BanditProblem(SquaredExponential(0.2), DOMAIN[:1], T, 0.1, each, each)
+    y = 1 + 0.1 * np.random.default_rng(0).standard_normal((T, 400))
+    for width in ("standard", "tight"):
+        agent = make(source, weights=lambda t: 1 / t, width=width)
+        for row in y:
+            agent.observe(np.zeros(400, int), row)
+        lower, upper = agent.confidence_interval()
+        runs[width] = np.mean((lower[:, 0] > 1) | (upper[:, 0] < 1))
+    assert runs["standard"] > 0.12
+    assert runs["tight"] == 0.0
+
+
 @every_weight
 def test_the_bound_of_the_gain_follows_the_weights(form: str) -> None:
     agent = make(weights=WEIGHTS[form], gain="bound")
@@ -172,8 +204,8 @@ def test_the_bound_of_the_gain_follows_the_weights(form: str) -> None:
 
 UPWARD = np.arange(1.0, T + 1)
 RULE = (
-    r"'weights' parameter of WGPUCB must be positive, finite and not decreasing, "
-    rf"one for each of {T} steps"
+    r"'weights' parameter of WGPUCB must be positive and finite, none above 10000 times a later "
+    rf"one, one for each of {T} steps"
 )
 
 
@@ -186,8 +218,8 @@ def changed(index: int, value: float) -> Floats:
 @pytest.mark.parametrize(
     "weights",
     [
-        pytest.param(UPWARD[::-1], id="decreasing"),
-        pytest.param(changed(20, 19.9), id="one-lower"),
+        pytest.param(0.78 ** -UPWARD[::-1], id="falls-too-far"),
+        pytest.param(changed(-1, 0.0038), id="falls-too-far-at-once"),
         pytest.param(changed(0, 0.0), id="zero"),
         pytest.param(UPWARD - 5, id="negative"),
         pytest.param(changed(-1, math.inf), id="inf"),
@@ -199,7 +231,7 @@ def changed(index: int, value: float) -> Floats:
         pytest.param([[1.0], [1.0, 2.0]], id="ragged"),
         pytest.param(["a"] * T, id="text"),
         pytest.param(np.ones(T, bool), id="bool"),
-        pytest.param(lambda t: 1 / t, id="function-decreasing"),
+        pytest.param(lambda t: t**-2.6, id="function-falls-too-far"),
         pytest.param(lambda t: t - 1, id="function-zero"),
         pytest.param(lambda t: "a", id="function-text"),
     ],

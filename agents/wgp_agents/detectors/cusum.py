@@ -16,7 +16,8 @@ class CUSUM(Detector):
     """Two random walks that drift down while nothing changes: CUSUM of [Liu18].
 
     With u the mean of the first M samples, each later sample y makes g+ = max(0, g+ + y - u -
-    epsilon) and g- = max(0, g- + u - y - epsilon); an alarm where one of them reaches h.
+    epsilon) and g- = max(0, g- + u - y - epsilon); an alarm where one of them reaches h. One that
+    equals h up to a share of 1e-9 reaches it: such a tie is not left to rounding.
 
     False alarms: for samples in [0, 1], or whose sub-Gaussian constant is at most 1/2, the
     chance of one among n samples after the first M is at most 2 n exp(-4 epsilon h) +

@@ -35,7 +35,8 @@ class GLR(Detector):
 
     The threshold is "proven", beta(n, delta) = 2 T(ln(3 n^{3/2} / delta) / 2) + 6 ln(1 + ln n), or
     "simple", its leading term ln(3 n^{3/2} / delta), which the first version of [BKMS22] recommends
-    in practice; the authors' code leaves out the 3.
+    in practice; the authors' code leaves out the 3. It is a logarithm, which no statistic equals
+    but for a delta made for it: there is no tolerance for rounding, unlike in `CUSUM`.
 
     False alarms: with the "proven" threshold the chance that a stream that does not change ever
     gives one is at most delta, for values in [0, 1] and for any exponential family's divergence;

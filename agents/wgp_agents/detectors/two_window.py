@@ -16,7 +16,9 @@ __all__ = ["TwoWindowMean"]
 class TwoWindowMean(Detector):
     """Alarm where |sum of the newer half - sum of the older half| > b in the last w samples.
 
-    The change detection of M-UCB, [Cao19]. A stream with fewer than w samples is not tested.
+    The change detection of M-UCB, [Cao19]. A stream with fewer than w samples is not tested. A
+    difference that equals b up to a share of 1e-9 does not exceed it: such a tie is not left to
+    rounding.
 
     False alarms: for samples in [0, 1] each test gives one with probability at most
     2 exp(-2 b^2 / w) (Hoeffding; a sub-Gaussian constant c in the place of 1/2: b / (2 c) in

@@ -38,6 +38,10 @@ LOG_RATIO = math.log(1.5)
 BRANCH = 3.8017702851374455
 LOG_2_ZETA_2 = math.log(math.pi**2 / 3)
 STEPS = 50  # of Newton's method, which needs about 5
+# What differs from a threshold by no more than this share of it meets it: a sum that does so in
+# exact arithmetic is off by rounding, some 1e-16 of it for each value. The thresholds of the
+# likelihood ratio are logarithms, which statistics do not meet; they need none.
+SLACK = 1e-9
 
 
 @compiled
@@ -56,7 +60,7 @@ def cusum(
     """Move the two walks of every active stream: the two-sided CUSUM of [Liu18].
 
     `samples` is M, `drift` epsilon, `threshold` h, `mean` u, `up` g+ and `down` g-; `count` is how
-    many values there were. `alarms` are filled in.
+    many values there were. `alarms` are filled in. A walk that meets h up to `SLACK` reaches it.
     """
     for i in range(len(values)):
         if not active[i]:
@@ -69,7 +73,7 @@ def cusum(
         step = values[i] - mean[i]
         up[i] = max(0.0, up[i] + step - drift[i])
         down[i] = max(0.0, down[i] - step - drift[i])
-        alarms[i] = max(up[i], down[i]) >= threshold[i]
+        alarms[i] = max(up[i], down[i]) >= threshold[i] * (1.0 - SLACK)
 
 
 @compiled
@@ -93,7 +97,8 @@ def two_windows(
 
     `half` is w / 2, `threshold` b, and `count` how many values there were. `block` holds what is
     left of the block before, and values of that at hand, `sums` the sums of the last w / 2 values
-    at each of the last w / 2 steps: both `(S, w / 2)`. `alarms` are filled in.
+    at each of the last w / 2 steps: both `(S, w / 2)`. `alarms` are filled in. A difference that
+    meets b up to `SLACK` does not exceed it.
     """
     for i in range(len(values)):
         if not active[i]:
@@ -109,7 +114,8 @@ def two_windows(
         block[i, place], sums[i, place] = values[i], total
         count[i] += 1
         # A stream's first w / 2 sums hold what was there before it: they are compared with none.
-        alarms[i] = count[i] >= 2 * half[i] and abs(difference) > threshold[i]
+        above = abs(difference) > threshold[i] * (1.0 + SLACK)
+        alarms[i] = count[i] >= 2 * half[i] and above
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +15,12 @@ from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.two_window import TwoWindowMean
 from wgp_gym.types import Array, Mask
-from wgp_gym.validation import reject
+from wgp_gym.validation import check_choice, reject
 
 __all__ = ["MUCB"]
 
 MAX_RATE = 0.5  # of forced exploration, where theory's exceeds it
+TUNINGS = ("experiments", "theorem")
 
 
 class MUCB(IndexAgent):
@@ -37,10 +39,14 @@ class MUCB(IndexAgent):
             log(2 T)^{1/2})^2, rounded up. Deviation: at most half of T / (num_changes + 1), the
             mean length of a segment; a short horizon never fills the window otherwise.
         threshold: b > 0. Default: (w log(2 K T^2) / 2)^{1/2}.
-        gamma: The share of forced plays, in (0, 1]. Default: (num_changes K (2 b + 3 w^{1/2}) /
-            (2 T))^{1/2}. Deviation: at most 1/2; a short horizon asks for more than 1.
+        gamma: The share of forced plays, in (0, 1]. Default: (num_changes K delay / (2 T))^{1/2},
+            the delay by `tuning`. Deviation: at most 1/2; a short horizon asks for more than 1.
+        tuning: The delay of an alarm, in samples of an arm, for the default gamma: "experiments",
+            2 b + 3 w^{1/2}, which [Cao19] takes in its experiments, without the smallest change;
+            or "theorem", min(w / 2, ceil(b / smallest_change) + 3 w^{1/2}), that of its regret
+            bound (Theorem 6.1 of the first version), never larger than w / 2.
         smallest_change: The smallest change of an arm's mean that counts, in (0, 1], in units of
-            the range; for the default w.
+            the range; for the default w, and for "theorem".
         num_changes: How many changes theory is to expect, whole numbers in [0, T], scalar or
             `(B,)`. Deviation: 0 counts as 1, or no play would be forced.
         reward_range: See `ArmsAgent`.
@@ -61,6 +67,7 @@ class MUCB(IndexAgent):
         window: ArrayLike | None = None,
         threshold: ArrayLike | None = None,
         gamma: ArrayLike | None = None,
+        tuning: Literal["experiments", "theorem"] = "experiments",
         smallest_change: ArrayLike = 1.0,
         num_changes: ArrayLike = 1,
         reward_range: Sequence[float] | None = None,
@@ -79,8 +86,9 @@ class MUCB(IndexAgent):
             reject("window", type(self).__name__, "even", window)
         threshold = np.sqrt(self.window * union / 2) if threshold is None else threshold
         self.threshold = self._parameter("threshold", threshold, 0, closed="neither")
+        check_choice("tuning", tuning, type(self).__name__, TUNINGS)
         if gamma is None:
-            delay = 2 * self.threshold + 3 * np.sqrt(self.window)
+            delay = alarm_delay(tuning, self.window, self.threshold, smallest)
             gamma = np.minimum(np.sqrt(changes * arms * delay / (2 * horizon)), MAX_RATE)
         self.gamma = self._parameter("gamma", gamma, 0, 1, "right")
         shape = self.num_learners, arms
@@ -100,3 +108,11 @@ class MUCB(IndexAgent):
         step = self.statistics.age[:, 0] + 1  # all arms start anew together
         index = upper_bound(self.statistics, self.scale * np.sqrt(2.0), step)
         return force(index, forced_exploration(step, self.gamma, self.num_arms), self.allowed)
+
+
+def alarm_delay(tuning: str, window: Array, threshold: Array, smallest_change: Array) -> Array:
+    """Return how many samples of an arm its alarm takes, by `tuning` of `MUCB`, `(B,)`."""
+    slack: Array = 3 * np.sqrt(window)
+    if tuning == "experiments":
+        return 2 * threshold + slack
+    return np.minimum(window / 2, np.ceil(threshold / smallest_change) + slack)

@@ -19,6 +19,7 @@ from wgp_gym.validation import as_floats, check_choice, reject
 __all__ = ["WGPUCB"]
 
 WIDTHS = ("standard", "tight")
+MOST_FALL = 1e4  # of a weight to a later one: features are right to 1e-8 lambda / w
 Weights = ArrayLike | Callable[[int], float]
 
 
@@ -29,11 +30,13 @@ class WGPUCB(GPAgent):
         env: The environment to play, or the `BanditProblem` alone.
         discount: eta in (0, 1] of the weights w_t = eta^{-t}. Default: 1 - eta =
             gamma^{-1/4} (B_T / T)^{1/2}, Corollary 5.
-        weights: The weights themselves in place of a discount: w_1 <= w_2 <= ... positive, one
-            for each of T steps, `(T,)`, or a function of the step t = 1, 2, ...
-        width: "standard": the bound uses sigma~, Eq. (4); "tight": sigma-acute of Theorem 2,
-            never larger for increasing weights, with the same guarantee. The paper sets it
-            aside as impractical.
+        weights: The weights themselves in place of a discount, positive, one for each of T steps,
+            `(T,)`, or a function of the step t = 1, 2, ... They may fall, none by more than a
+            factor of 10,000 from any before it: beyond it little is left of double precision.
+        width: "standard": the bound uses sigma~, Eq. (4); "tight": sigma-acute of Theorem 2. The
+            guarantee is sigma-acute's, for any weights; sigma~ has it as long as no weight exceeds
+            w_t, since it is not smaller then (Lemma 13). Where weights fall, "standard" has none.
+            The paper sets sigma-acute aside as impractical.
         **common: See `GPAgent`; `variation_budget` and `information_gain` of the default: see
             `Forgetting`.
 
@@ -65,8 +68,12 @@ class WGPUCB(GPAgent):
 
 
 def step_discounts(weights: Weights, horizon: int, owner: str) -> Array:
-    """Return w_{t-1} / w_t for t = 1 ... T, `(T,)`; the first, of no effect, is 1."""
-    rule = f"positive, finite and not decreasing, one for each of {horizon} steps"
+    """Return w_{t-1} / w_t for t = 1 ... T, and beyond, `(T + 1,)`; the first, of no effect, is 1.
+
+    Beyond T the last one goes on, or 1 where weights fell last.
+    """
+    rule = f"positive and finite, none above {MOST_FALL:g} times a later one, one for each of"
+    rule = f"{rule} {horizon} steps"
     if callable(weights):
         try:
             weights = [weights(t) for t in range(1, horizon + 1)]
@@ -75,9 +82,10 @@ def step_discounts(weights: Weights, horizon: int, owner: str) -> Array:
     w = as_floats("weights", weights, owner, rule)
     if w.shape != (horizon,):
         reject("weights", owner, rule, f"an array {w.shape}")
-    previous = np.append(0.0, w[:-1])
-    wrong = np.flatnonzero(~((w > 0) & (w < math.inf) & (w >= previous)))
+    wrong = np.flatnonzero(~((w > 0) & (w < math.inf)))
+    if not wrong.size:
+        wrong = np.flatnonzero(np.maximum.accumulate(w) / MOST_FALL > w)
     if wrong.size:
         reject("weights", owner, rule, f"{w[wrong[0]]} at step {wrong[0] + 1}")
-    ratios: Array = np.append(1.0, w[:-1] / w[1:])
-    return ratios
+    ratios = np.append(1.0, w[:-1] / w[1:])
+    return np.append(ratios, min(ratios[-1], 1.0))

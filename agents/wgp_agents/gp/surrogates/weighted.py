@@ -14,6 +14,10 @@ Notation, for one learner, with phi(x) `(m,)` the features of a point:
 
 Deviation: [Deng22] has weights eta^{-t} and the regularization lambda eta^{-t}. Dividing both by
 eta^{-t} leaves Eq. (3)-(4) as they are, and nothing overflows.
+
+The regularizer belongs to the last play: lambda_t of Eq. (3)-(4) after t of them. The display
+above these equations sums over s <= t - 1 with lambda_t, which would be lambda / eta here; the
+algorithm and the proofs have lambda_{t-1} there (docs/fidelity.md).
 """
 
 from __future__ import annotations

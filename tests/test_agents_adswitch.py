@@ -18,9 +18,12 @@ from wgp_gym.problem import BanditProblem
 
 Floats = NDArray[np.float64]
 
-K, T = 4, 500
+K, T = 4, 100
 SHARP: dict[str, Any] = {"eviction": 0.6, "detection": 0.15, "finest": 3.0}
-MEANS = np.array([[0.9, 0.5, 0.1, 0.4], [0.9, 0.5, 1.6, 0.4], [0.9, 0.5, 0.0, 0.4]])
+# Arms that rise and fall, good ones and bad ones
+MEANS = np.array(
+    [[0.9, 0.5, 0.1, 0.4], [1.5, 0.5, 0.1, 1.0], [1.5, 0.5, 1.3, 0.2], [0.6, 1.0, 1.3, 0.2]]
+)
 
 
 def problem(batch: int | None = None, noise: float = 0.3, horizon: int = T) -> BanditProblem:
@@ -120,26 +123,28 @@ class Printed:
         self.evictions += len(out)
 
 
-def test_a_whole_run_is_the_printed_one() -> None:
-    agent = AdSwitch(problem(3), **SHARP, resolution=T)
-    agent.reset([11, 12, 13])
-    books, streams = [Printed() for _ in range(3)], [UniformStreams([s]) for s in (11, 12, 13)]
-    rng = np.random.default_rng(5)
-    for t in range(400):
+@pytest.mark.parametrize("seed", [1, 7, 11])
+def test_a_whole_run_is_the_printed_one(seed: int) -> None:
+    agent = AdSwitch(problem(3), **SHARP, resolution=10**6)
+    seeds = [10 * seed, 10 * seed + 1, 10 * seed + 2]
+    agent.reset(seeds)
+    books, streams = [Printed() for _ in seeds], [UniformStreams([s]) for s in seeds]
+    rng = np.random.default_rng(seed)
+    for t in range(260):
         arms = agent.act()
         for i, book in enumerate(books):
             draws = np.empty((1, K))
             fill_uniform(seeds_of(streams[i]), draws)
             tied = book.act(draws[0])
             assert arms[i] == tied[int(float(streams[i].draw()[0]) * len(tied))]
-        rewards = MEANS[min(t // 120, 2), arms] + 0.3 * rng.normal(size=3)
+        rewards = MEANS[t // 65, arms] + 0.3 * rng.normal(size=3)
         agent.observe(arms, rewards)
         for i, book in enumerate(books):
             book.learn(int(arms[i]), float(rewards[i]))
             assert set(np.flatnonzero(agent.state.good[i]).tolist()) == book.good
             assert agent.state.episode[i] == book.episode
     for what in ("evictions", "detections", "alarms", "checks"):  # each of its parts was met
-        assert sum(getattr(book, what) for book in books) > 1, what
+        assert sum(getattr(book, what) for book in books) > 2, what
 
 
 def test_checks_begin_with_their_probabilities() -> None:
@@ -189,7 +194,7 @@ def test_it_sees_changes_and_seldom_what_is_none() -> None:
 def test_fewer_intervals_see_no_more() -> None:
     values = np.random.default_rng(2).random((300, 20))
     values[150:] += 0.8
-    agents = [AdSwitch(problem(20), detection=0.3, resolution=m) for m in (1, 10, T)]
+    agents = [AdSwitch(problem(20), detection=0.3, resolution=m) for m in (1, 10, 10**6)]
     first = np.full((3, 20), 301)
     for agent in agents:
         agent.reset(0)
@@ -200,7 +205,7 @@ def test_fewer_intervals_see_no_more() -> None:
             assert agent.state.size.max() <= (301 if agent is agents[2] else 80)
     assert (first[0] >= first[1]).all()
     assert (first[1] >= first[2]).all()
-    assert (first[2] > 150).all()
+    assert (first[2] >= 150).all()
     assert np.mean(first[1] - first[2]) < 3
 
 

@@ -90,7 +90,12 @@ HOMES = (
             ("d-lin-ts", "d-lin-ts", {"discount": 1.0}),
         )
     ),
+    *(
+        Home("bob-lin-ucb", "lin-ucb", environment, {}, {}, {})
+        for environment in (LINEAR_ABRUPT, LINEAR_SLOW, CONTEXTUAL)
+    ),
     Home("d-glm-ucb", "d-glm-ucb", LINEAR_ABRUPT, LOGISTIC, KNOWN, {"discount": 1.0}),
+    Home("sw-glm-ucb", "sw-glm-ucb", LINEAR_ABRUPT, LOGISTIC, KNOWN, {"window": math.inf}),
     *(
         Home(agent, parent, ARMS_ABRUPT, kwargs, parameters, {})
         for kwargs, changes in (({}, 4), (GM11, 2))
@@ -101,13 +106,17 @@ HOMES = (
             ("exp3-s", "exp3", {"num_changes": changes}),
             ("rexp3", "exp3", KNOWN),
             ("cusum-ucb", "ucb1", {"num_changes": changes}),
+            ("pht-ucb", "ucb1", {"num_changes": changes}),
             ("m-ucb", "ucb1", {"num_changes": changes}),
             ("glr-ucb", "ucb1", {}),
+            ("adswitch", "ucb1", {}),
         )
     ),
     Home("cusum-ucb", "ucb1", ARMS_ABRUPT, BK19, {"num_changes": 4, "num_samples": 150}, {}),
+    Home("pht-ucb", "ucb1", ARMS_ABRUPT, BK19, {"num_changes": 4}, {}),
     Home("m-ucb", "ucb1", ARMS_ABRUPT, BK19, {"num_changes": 4, "window": 150}, {}),
     Home("glr-ucb", "ucb1", ARMS_ABRUPT, BK19, BK_GLR, {}),
+    Home("adswitch", "ucb1", ARMS_ABRUPT, BK19, {}, {}),
     *(
         Home(agent, parent, ARMS_DRIFT, {}, parameters, {})
         for agent, parent, parameters in (

@@ -170,6 +170,7 @@ def fits(name: str, env_id: str) -> bool:
     fourier = dict(AGENTS[name].preset).get("features") in ("quadrature", "random")
     stay = AGENTS[name].family == ARMS or name in (
         "d-glm-ucb",
+        "sw-glm-ucb",
         "neural-greedy",
         "r-perp",
         "master",

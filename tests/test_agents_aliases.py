@@ -17,6 +17,7 @@ KEPT: list[tuple[str, str, Any]] = [
     ("rexp3", "gamma", np.array([0.1, 1.0])),
     ("rexp3", "variation_budget", np.array([1e-3, 9.0])),
     ("d-glm-ucb", "variation_budget", np.array([1e-3, 9.0])),
+    ("sw-glm-ucb", "variation_budget", np.array([1e-3, 9.0])),
     ("oracle-discount", "discounts", np.array([0.5, 0.99])),
     *[(name, "norm_bound", np.array([1.0, 20.0])) for name in ("wgp-ucb", "master", "r-perp")],
     ("oracle-discount", "norm_bound", np.array([1.0, 20.0])),

@@ -1,4 +1,4 @@
-"""CUSUM-UCB, M-UCB and GLR-UCB: against plain loops over all rewards since the last restart."""
+"""Agents that watch their arms: against plain loops over all rewards since the last restart."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from scipy.special import rel_entr
 from wgp_agents.algorithms.arms.cusum_ucb import CUSUMUCB
 from wgp_agents.algorithms.arms.glr_ucb import GLRUCB
 from wgp_agents.algorithms.arms.m_ucb import MUCB
+from wgp_agents.algorithms.arms.pht_ucb import PHTUCB
 from wgp_agents.base import Agent
 from wgp_agents.core.argmax import TIE
 from wgp_agents.core.randomness import UniformStreams
@@ -23,7 +24,7 @@ from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
 
 K, T = 4, 500
-AGENTS: list[Any] = [CUSUMUCB, MUCB, GLRUCB]
+AGENTS: list[Any] = [CUSUMUCB, PHTUCB, MUCB, GLRUCB]
 SEEDS = [11, 12, 13]
 FEW = {"num_samples": 30, "epsilon": 0.1, "threshold": 6.0, "alpha": 0.1}
 History = list[list[float]]
@@ -56,6 +57,22 @@ class Cusum:
         u, up, down = float(np.mean(past[:30])), 0.0, 0.0
         for y in past[30:]:
             up, down = max(0.0, up + y - u - 0.1), max(0.0, down + u - y - 0.1)
+        if max(up, down) >= 6.0:
+            past.clear()
+            return True
+        return False
+
+
+class PageHinkleyBook(Cusum):
+    """PHT-UCB with epsilon = 0.15, h = 6, alpha = 0.1."""
+
+    def learn(self, arm: int, reward: float) -> bool:
+        past = self.past[arm]
+        past.append(reward)
+        up = down = 0.0
+        for k, y in enumerate(past, 1):
+            u = sum(past[:k]) / k
+            up, down = max(0.0, up + y - u - 0.15), max(0.0, down + u - y - 0.15)
         if max(up, down) >= 6.0:
             past.clear()
             return True
@@ -138,6 +155,7 @@ class Ratio:
 
 CASES: list[Any] = [
     (CUSUMUCB, FEW, 0.5, Cusum),
+    (PHTUCB, {"epsilon": 0.15, "threshold": 6.0, "alpha": 0.1}, 0.5, PageHinkleyBook),
     (MUCB, {"window": 30, "threshold": 9.0, "gamma": 0.25}, 0.5, Monitored),
     (GLRUCB, {"resolution": T}, 0.5, lambda: Ratio("local", True, 1.0)),
     (GLRUCB, {"resolution": T, "restart": "global"}, 0.5, lambda: Ratio("global", True, 1.0)),

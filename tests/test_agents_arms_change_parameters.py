@@ -1,4 +1,4 @@
-"""CUSUM-UCB, M-UCB and GLR-UCB: their parameters, and the bounds of kl-UCB."""
+"""CUSUM-UCB, PHT-UCB, M-UCB and GLR-UCB: their parameters, and the bounds of kl-UCB."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.special import rel_entr
 from wgp_agents.algorithms.arms.cusum_ucb import CUSUMUCB
 from wgp_agents.algorithms.arms.glr_ucb import GLRUCB
 from wgp_agents.algorithms.arms.m_ucb import MUCB
+from wgp_agents.algorithms.arms.pht_ucb import PHTUCB
 from wgp_agents.arms.index import NOBODY, forced_exploration
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.kernels.kl_index import kl_upper
@@ -20,7 +21,7 @@ from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
 K, T = 4, 500
-AGENTS: list[Any] = [CUSUMUCB, MUCB, GLRUCB]
+AGENTS: list[Any] = [CUSUMUCB, MUCB, GLRUCB, PHTUCB]
 CUSUM_TUNED = ("num_samples", "threshold", "alpha")
 
 
@@ -137,6 +138,7 @@ def test_kl_upper_is_the_root() -> None:
     [
         (CUSUMUCB, "num_samples", 0), (CUSUMUCB, "epsilon", 0), (CUSUMUCB, "threshold", 0),
         (CUSUMUCB, "alpha", 2), (CUSUMUCB, "xi", 0), (CUSUMUCB, "num_changes", 1.5),
+        (PHTUCB, "epsilon", 0), (PHTUCB, "threshold", 0), (PHTUCB, "alpha", 2), (PHTUCB, "xi", 0),
         (MUCB, "window", 7), (MUCB, "window", 1),
         (CUSUMUCB, "num_changes", -1), (CUSUMUCB, "num_changes", T + 1),
         (MUCB, "num_changes", 0.5), (MUCB, "num_changes", T + 1),
@@ -165,6 +167,7 @@ def test_a_box_has_no_arms(make: Any) -> None:
     [
         (CUSUMUCB, {"alpha": 0, "xi": 4.0}, 0.5, 2.0),
         (CUSUMUCB, {"alpha": 0}, 1.5, 3.0),
+        (PHTUCB, {"alpha": 0}, 1.5, 3.0),
         (MUCB, {"gamma": 0.01}, 1.5, 3.0),
     ],
 )
@@ -176,13 +179,22 @@ def test_what_widens_the_padding(
     for _ in range(2):
         for arm in range(K):
             agent.observe(arm, 0.5)
-    logarithm = math.log(2 * K) if make is CUSUMUCB else 2 * math.log(2 * K + 1)
+    logarithm = math.log(2 * K) if make is not MUCB else 2 * math.log(2 * K + 1)
     index = agent.index(UniformStreams([0]))
     np.testing.assert_allclose(index, 0.5 + factor * math.sqrt(logarithm / 2))
 
 
 def test_the_threshold_of_cusum_has_a_floor() -> None:
     assert CUSUMUCB(problem(), num_changes=T).threshold[0] == 1.0
+
+
+def test_pht_ucb_has_the_defaults_of_cusum_ucb_and_a_threshold_for_its_noise() -> None:
+    for noise, factor in ((0.5, 1.0), (1.5, 9.0)):
+        pht, cusum = PHTUCB(problem(noise), num_changes=2), CUSUMUCB(problem(noise), num_changes=2)
+        for name in ("epsilon", "threshold", "alpha", "xi"):
+            np.testing.assert_array_equal(getattr(pht, name), getattr(cusum, name))
+        pht.reset(0)
+        np.testing.assert_allclose(pht.detector.threshold, factor * math.log(250))
 
 
 def test_when_rewards_count_as_0_or_1() -> None:

@@ -29,12 +29,15 @@ BATCH = replace(TASK, noise_scale=np.full(3, 0.5), norm_bound=np.full(3, 1.5))
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name, entry in AGENTS.items() if entry.family == ARMS),
     ("d-glm-ucb", {}),
+    ("sw-glm-ucb", {"window": 20}),
     ("thompson", {"prior": "gaussian"}),
     ("d-ts", {"discount": 0.9}),
     ("sw-ucb", {"window": 20}),
     ("rexp3", {"batch_size": 13}),
     ("exp3-s", {"gamma": 0.4, "alpha": 0.01}),
     ("cusum-ucb", {"num_samples": 5, "threshold": 1.0, "alpha": 0.2}),
+    ("pht-ucb", {"threshold": 1.0, "alpha": 0.2}),
+    ("adswitch", {"eviction": 0.5, "detection": 0.1, "finest": 4.0}),
     ("m-ucb", {"window": 8, "threshold": 1.5}),
     ("glr-ucb", {"restart": "global", "delta": 1.0, "alpha": 0.5}),
 ]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from wgp_agents.algorithms.adaptive.bandit_over_bandit import block_rate
 from wgp_agents.algorithms.adaptive.bob_wgp_ucb import (
     BOBWGPUCB,
-    block_rate,
     default_block,
     default_discounts,
 )

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import lambertw, rel_entr
 
-from wgp_agents.detectors import CUSUM, GLR, TwoWindowMean
+from wgp_agents.detectors import CUSUM, GLR, PageHinkley, TwoWindowMean
 from wgp_agents.detectors.detector import Detector
 from wgp_agents.kernels.detectors import inverse_h, proven_threshold, simple_threshold
 
@@ -25,6 +25,14 @@ def textbook_cusum(past: list[float], samples: int, drift: float, threshold: flo
     """Try every place where the mean may have begun to differ, in the place of two walks."""
     later = np.array(past[samples:]) - np.mean(past[:samples])
     tails = np.cumsum(later[::-1])  # the sum of the last 1, 2, ... of them
+    walks = np.abs(tails) - drift * np.arange(1, len(later) + 1)
+    return bool(walks.max(initial=0.0) >= threshold)
+
+
+def textbook_page_hinkley(past: list[float], drift: float, threshold: float) -> bool:
+    """As CUSUM's: each value less the mean of all up to it, every place of a beginning tried."""
+    later = np.array(past) - np.cumsum(past) / np.arange(1, len(past) + 1)
+    tails = np.cumsum(later[::-1])
     walks = np.abs(tails) - drift * np.arange(1, len(later) + 1)
     return bool(walks.max(initial=0.0) >= threshold)
 
@@ -108,6 +116,16 @@ def test_cusum_is_the_textbooks() -> None:
     values, active = changing(280, bernoulli=False, seed=1)
     calls = compare(
         detector, values, active, lambda p, i: textbook_cusum(p, samples[i[0], 0], 0.1, 4.0)
+    )
+    assert calls > 10
+
+
+def test_page_hinkley_is_the_textbooks() -> None:
+    drift = np.array([[0.1], [0.2], [0.05]])
+    detector = PageHinkley(SHAPE, drift=drift, threshold=3.0)
+    values, active = changing(280, bernoulli=False, seed=3)
+    calls = compare(
+        detector, values, active, lambda p, i: textbook_page_hinkley(p, drift[i[0], 0], 3.0)
     )
     assert calls > 10
 
@@ -203,6 +221,7 @@ def test_thresholds() -> None:
 
 MAKERS: list[Any] = [
     lambda shape: CUSUM(shape, samples=3, drift=0.1, threshold=1.0),
+    lambda shape: PageHinkley(shape, drift=0.1, threshold=1.0),
     lambda shape: TwoWindowMean(shape, window=6, threshold=1.5),
     lambda shape: GLR(shape, delta=0.5, sigma=0.3),
 ]
@@ -243,6 +262,8 @@ def test_copies_and_huge_values(make: Any) -> None:
         (lambda: CUSUM((2,), samples=1, drift=0, threshold=1), r"numbers in \(0, inf\)"),
         (lambda: CUSUM((2,), samples=1, drift=1, threshold=np.inf), r"'threshold' parameter"),
         (lambda: CUSUM((2,), samples=[1, 2, 3], drift=1, threshold=1), r"broadcast to \(2,\)"),
+        (lambda: PageHinkley((2,), drift=0, threshold=1), r"'drift' parameter of PageHinkley"),
+        (lambda: PageHinkley((2,), drift=1, threshold=-1), r"'threshold' parameter"),
         (lambda: TwoWindowMean((2,), window=5, threshold=1), r"'window' .* must be even"),
         (lambda: TwoWindowMean((2,), window=4, threshold="b"), r"'threshold' .* TwoWindowMean"),
         (lambda: GLR((2,), delta=1.5), r"numbers in \(0, 1\]"),
@@ -258,8 +279,9 @@ def test_errors(make: Any, message: str) -> None:
         make()
 
 
-def test_cusum_keeps_nothing_of_a_huge_mean() -> None:
-    detector, there = CUSUM((1,), samples=2, drift=0.1, threshold=1.0), np.ones(1, bool)
+@pytest.mark.parametrize("make", [MAKERS[0], MAKERS[1]], ids=["cusum", "page-hinkley"])
+def test_walks_keep_nothing_of_a_huge_mean(make: Any) -> None:
+    detector, there = make((1,)), np.ones(1, bool)
     detector.update(np.array([1e30]), there)
     detector.restart(there)
     assert not any(detector.update(np.array([0.5]), there)[0] for _ in range(30))

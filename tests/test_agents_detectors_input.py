@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wgp_agents.detectors import CUSUM, GLR, TwoWindowMean
+from wgp_agents.detectors import CUSUM, GLR, PageHinkley, TwoWindowMean
 from wgp_agents.detectors.detector import Detector
 
 MAKERS: dict[str, Callable[[tuple[int, ...]], Detector]] = {
     "cusum": lambda shape: CUSUM(shape, samples=100, drift=0.2, threshold=10.0),
     "glr": lambda shape: GLR(shape, delta=0.01),
+    "page-hinkley": lambda shape: PageHinkley(shape, drift=0.2, threshold=10.0),
     "two-window": lambda shape: TwoWindowMean(shape, window=60, threshold=15.0),
 }
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.detectors import CUSUM, GLR, TwoWindowMean
+from wgp_agents.detectors import CUSUM, GLR, PageHinkley, TwoWindowMean
 from wgp_agents.detectors.detector import Detector
 from wgp_agents.kernels.detectors import simple_threshold
 
@@ -43,6 +43,18 @@ def test_false_alarms_are_as_rare_as_promised() -> None:
     still[:, :50] = np.arange(50) % 2
     walks = CUSUM((250,), samples=50, drift=0.1, threshold=10.0)
     assert (first_alarms(walks, still) <= n).mean() <= 2 * (n - 50) * math.exp(-8)
+
+
+def test_page_hinkley_sees_what_comes_late_enough() -> None:
+    # Without noise the walk rises by k (D log(D / epsilon) - D + epsilon) in all, up to D.
+    size, drift, before = 0.8, 0.1, np.array([10, 40, 160])
+    rise = before * (size * math.log(size / drift) - size + drift)
+    values = np.where(np.arange(2000) < before[:, None], 0.0, size)
+    for level, seen in ((rise - size, True), (rise + size, False)):
+        first = first_alarms(PageHinkley((3,), drift=drift, threshold=level), values)
+        np.testing.assert_array_equal(first <= 2000, seen)
+        if seen:
+            assert (first <= before * size / drift + 1).all()  # the walk falls from there on
 
 
 def test_cusum_with_more_noise_asks_for_more_samples_and_a_higher_threshold() -> None:

@@ -20,7 +20,7 @@ WORDS = {  # no numbers, or ranges of another kind
     *("prior", "candidates", "restart", "constants", "threshold", "reward_range"),
 }
 COUNTS = {"updates", "memory", "hidden"}  # their upper ends take too long
-LISTS = {"drifts", "noise_ratios", "lengthscales", "discounts", "values"}
+LISTS = {"drifts", "noise_ratios", "lengthscales", "discounts", "values", "windows"}
 RANGE = re.compile(r"(float|numbers?|int) in ([\[(])(\S+), (\S+)([\])])")
 NOT_FINITE = r"posterior is not finite.*'regularization'"
 

@@ -12,6 +12,7 @@ from wgp_agents.algorithms.adaptive.pe_gp_ucb import PEGPUCB as PEGPUCB
 from wgp_agents.algorithms.adaptive.r_perp import RPERP as RPERP
 from wgp_agents.algorithms.adaptive.ui_gp_ucb import UIGPUCB as UIGPUCB
 from wgp_agents.algorithms.adaptive.w_dbo import WDBO as WDBO
+from wgp_agents.algorithms.arms.adswitch import AdSwitch as AdSwitch
 from wgp_agents.algorithms.arms.cusum_ucb import CUSUMUCB as CUSUMUCB
 from wgp_agents.algorithms.arms.d_ts import DTS as DTS
 from wgp_agents.algorithms.arms.d_ucb import DUCB as DUCB
@@ -19,6 +20,7 @@ from wgp_agents.algorithms.arms.exp3 import Exp3 as Exp3
 from wgp_agents.algorithms.arms.exp3_s import Exp3S as Exp3S
 from wgp_agents.algorithms.arms.glr_ucb import GLRUCB as GLRUCB
 from wgp_agents.algorithms.arms.m_ucb import MUCB as MUCB
+from wgp_agents.algorithms.arms.pht_ucb import PHTUCB as PHTUCB
 from wgp_agents.algorithms.arms.rexp3 import Rexp3 as Rexp3
 from wgp_agents.algorithms.arms.sw_ucb import SWUCB as SWUCB
 from wgp_agents.algorithms.arms.thompson import ThompsonSampling as ThompsonSampling
@@ -35,12 +37,14 @@ from wgp_agents.algorithms.kernelized.wgp_ts import WGPTS as WGPTS
 from wgp_agents.algorithms.kernelized.wgp_ucb import WGPUCB as WGPUCB
 from wgp_agents.algorithms.learned.neural_greedy import NeuralGreedy as NeuralGreedy
 from wgp_agents.algorithms.learned.sb3 import SB3Agent as SB3Agent
+from wgp_agents.algorithms.linear.bob_lin_ucb import BOBLinUCB as BOBLinUCB
 from wgp_agents.algorithms.linear.d_glm_ucb import DGLMUCB as DGLMUCB
 from wgp_agents.algorithms.linear.d_lin_ts import DLinTS as DLinTS
 from wgp_agents.algorithms.linear.d_lin_ucb import DLinUCB as DLinUCB
 from wgp_agents.algorithms.linear.d_rand_lin_ucb import DRandLinUCB as DRandLinUCB
 from wgp_agents.algorithms.linear.lin_ucb import LinUCB as LinUCB
 from wgp_agents.algorithms.linear.restart_lin_ucb import RestartLinUCB as RestartLinUCB
+from wgp_agents.algorithms.linear.sw_glm_ucb import SWGLMUCB as SWGLMUCB
 from wgp_agents.algorithms.linear.sw_lin_ucb import SWLinUCB as SWLinUCB
 from wgp_agents.algorithms.references.baselines import Oracle as Oracle
 from wgp_agents.algorithms.references.baselines import Random as Random
@@ -133,7 +137,13 @@ def make(name: Literal["d-rand-lin-ucb"], env: EnvLike, **parameters: object) ->
 def make(name: Literal["d-lin-ts"], env: EnvLike, **parameters: object) -> DLinTS: ...
 
 @overload
+def make(name: Literal["bob-lin-ucb"], env: EnvLike, **parameters: object) -> BOBLinUCB: ...
+
+@overload
 def make(name: Literal["d-glm-ucb"], env: EnvLike, **parameters: object) -> DGLMUCB: ...
+
+@overload
+def make(name: Literal["sw-glm-ucb"], env: EnvLike, **parameters: object) -> SWGLMUCB: ...
 
 @overload
 def make(name: Literal["ucb1"], env: EnvLike, **parameters: object) -> UCB1: ...
@@ -163,10 +173,16 @@ def make(name: Literal["rexp3"], env: EnvLike, **parameters: object) -> Rexp3: .
 def make(name: Literal["cusum-ucb"], env: EnvLike, **parameters: object) -> CUSUMUCB: ...
 
 @overload
+def make(name: Literal["pht-ucb"], env: EnvLike, **parameters: object) -> PHTUCB: ...
+
+@overload
 def make(name: Literal["m-ucb"], env: EnvLike, **parameters: object) -> MUCB: ...
 
 @overload
 def make(name: Literal["glr-ucb"], env: EnvLike, **parameters: object) -> GLRUCB: ...
+
+@overload
+def make(name: Literal["adswitch"], env: EnvLike, **parameters: object) -> AdSwitch: ...
 
 @overload
 def make(name: Literal["ppo", "a2c", "dqn", "recurrent-ppo"], env: EnvLike, **parameters: object) -> SB3Agent: ...

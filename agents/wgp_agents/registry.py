@@ -150,7 +150,9 @@ _TABLE: tuple[AgentEntry, ...] = (
             "weights, a width drawn anew at each step",
         ),
         ("d-lin-ts", "DLinTS", "D-LinTS", "weights, Thompson sampling"),
+        ("bob-lin-ucb", "BOBLinUCB", "BOB-LinUCB", "SW-LinUCB in blocks, a bandit over windows"),
         ("d-glm-ucb", "DGLMUCB", "D-GLM-UCB", "weights, rewards of logistic mean"),
+        ("sw-glm-ucb", "SWGLMUCB", "SW-GLM-UCB", "the last tau steps, rewards of logistic mean"),
     ),
     *_rows(
         ARMS,
@@ -164,8 +166,10 @@ _TABLE: tuple[AgentEntry, ...] = (
         ("exp3-s", "Exp3S", "Exp3.S", "exponential weights that are shared out"),
         ("rexp3", "Rexp3", "Rexp3", "Exp3 restarted in batches"),
         ("cusum-ucb", "CUSUMUCB", "CUSUM-UCB", "UCB restarted by a CUSUM test"),
+        ("pht-ucb", "PHTUCB", "PHT-UCB", "UCB restarted by a Page-Hinkley test"),
         ("m-ucb", "MUCB", "M-UCB", "UCB restarted by a test of two windows"),
         ("glr-ucb", "GLRUCB", "GLR-UCB", "UCB restarted by a likelihood-ratio test"),
+        ("adswitch", "AdSwitch", "AdSwitch", "elimination, with checks of what was eliminated"),
     ),
     *starmap(_trained, TRAINED.items()),
     *_rows(

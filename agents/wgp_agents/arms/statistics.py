@@ -111,13 +111,18 @@ class WindowPlays(ArmStatistics):
 
     def __init__(self, batch: int, num_arms: int, window: Array) -> None:
         super().__init__(batch, num_arms)
-        self.window = window
-        finite = window < np.iinfo(np.int64).max / 2
-        self._length = np.where(finite, window, 0).astype(np.int64)  # 0: no play drops out
+        self.window, self._length = np.empty(batch), np.zeros(batch, np.int64)
+        self.set_window(window, np.ones(batch, bool))
         self._older, self._newer = np.zeros((2, batch, num_arms))
         room = min(ROOM, int(self._length.max()))
         self._arms = np.zeros((batch, room), np.int64)
         self._rewards = np.zeros((batch, room))
+
+    def set_window(self, window: Array, mask: Mask) -> None:
+        """Give the learners in `mask` `(B,)`, who must be without plays, another window, `(B,)`."""
+        self.window[mask] = window[mask]
+        finite = self.window < np.iinfo(np.int64).max / 2
+        self._length = np.where(finite, self.window, 0).astype(np.int64)  # 0: no play drops out
 
     def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
         """Take in one play of every learner in `active`; its oldest drops out of a full window."""
@@ -128,10 +133,10 @@ class WindowPlays(ArmStatistics):
     def _make_room(self, active: Mask) -> None:
         """Double a ring that is too short for the coming play: a long window may never be full."""
         room, longest = self._arms.shape[1], int(self._length.max())
-        if room == longest:
+        if room >= longest:
             return
         if (active & (self.steps % np.maximum(self._length, 1) >= room)).any():
-            more = ((0, 0), (0, min(room, longest - room)))
+            more = ((0, 0), (0, min(max(room, ROOM), longest - room)))
             self._arms, self._rewards = np.pad(self._arms, more), np.pad(self._rewards, more)
 
 

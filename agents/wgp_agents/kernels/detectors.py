@@ -10,7 +10,7 @@ References:
     [KK21] Kaufmann, Koolen. Mixture Martingales Revisited with Applications to Sequential Tests
     and Confidence Intervals. JMLR 22, 2021.
     [Liu18] Liu, Lee, Shroff. A Change-Detection Based Framework for Piecewise-Stationary
-    Multi-Armed Bandit Problem. AAAI 2018, Algorithm 2.
+    Multi-Armed Bandit Problem. AAAI 2018, Algorithm 2, and its Page-Hinkley test.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__ = [
     "glr_statistics",
     "glr_thresholds",
     "inverse_h",
+    "page_hinkley",
     "proven_threshold",
     "simple_threshold",
     "two_windows",
@@ -74,6 +75,34 @@ def cusum(
         up[i] = max(0.0, up[i] + step - drift[i])
         down[i] = max(0.0, down[i] - step - drift[i])
         alarms[i] = max(up[i], down[i]) >= threshold[i] * (1.0 - SLACK)
+
+
+@compiled
+def page_hinkley(
+    values: Array,
+    active: Mask,
+    drift: Array,
+    threshold: Array,
+    count: Indices,
+    mean: Array,
+    up: Array,
+    down: Array,
+    alarms: Mask,
+) -> None:
+    """Move the two walks of every active stream: the Page-Hinkley test of [Liu18].
+
+    As `cusum`, with the mean of all values so far, the new one among them, in the place of u.
+    """
+    for i in range(len(values)):
+        if not active[i]:
+            continue
+        count[i] += 1
+        mean[i] += (values[i] - mean[i]) / count[i]
+        # g+ = max(0, g+ + y_k - mean_k - epsilon), g- = max(0, g- + mean_k - y_k - epsilon)
+        step = values[i] - mean[i]
+        up[i] = max(0.0, up[i] + step - drift[i])
+        down[i] = max(0.0, down[i] - step - drift[i])
+        alarms[i] = max(up[i], down[i]) >= threshold[i]
 
 
 @compiled

@@ -1,8 +1,9 @@
-"""The logistic model of the arms, fitted to discounted counts: estimate and index.
+"""The logistic model of the arms, fitted to weighted counts: estimate and index.
 
 Notation, for one learner: `phi` holds the features x_i of the arms, `(n, d)`. N and Y are the
-discounted number of plays of each arm and the sum of its rewards, `(n,)`: all that the discounted
-likelihood asks of the past. mu(z) = 1 / (1 + e^{-z}), c its least slope c_mu, and
+weighted number of plays of each arm and the sum of its rewards, `(n,)`, discounted or of a window:
+all that the weighted likelihood asks of the past. mu(z) = 1 / (1 + e^{-z}), c its least slope c_mu,
+and
     g(theta) = sum_i N_i mu(x_i^T theta) x_i + lambda c theta,
     V = sum_i N_i x_i x_i^T + lambda I.
 Of a symmetric matrix only the upper half is filled. All loops run over learners, one after the
@@ -30,6 +31,7 @@ __all__ = [
     "PIVOT",
     "GLMNumbers",
     "GLMState",
+    "discount_plays",
     "fit",
     "furthest",
     "gram",
@@ -52,9 +54,9 @@ class GLMState(NamedTuple):
 
     Attributes:
         counts: N, `(B, n)`.
-        squares: N2: as N, but with the discount squared, `(B, n)`.
+        squares: N2: as N, but with the weights squared, `(B, n)`; N itself in a window.
         sums: Y, `(B, n)`.
-        weight: The sum of the squared weights of all plays, `(B,)`.
+        weight: The sum of the squared weights of all plays, `(B,)`; in a window, their number.
         estimate: The maximum-likelihood estimate, `(B, d)`.
         parameter: Its projection into the ball, `(B, d)`.
     """
@@ -71,7 +73,7 @@ class GLMNumbers(NamedTuple):
     """The learners' parameters, `(B,)` each.
 
     Attributes:
-        discount: gamma.
+        discount: gamma; not read in a window.
         regularization: lambda.
         slope: c_mu.
         radius: S, of the ball.
@@ -138,7 +140,7 @@ def furthest(phi: Array, step: Array) -> float:
 
 @subroutine
 def loss(phi: Array, counts: Array, sums: Array, regularization: float, theta: Array) -> float:
-    """Return the regularized discounted negative log-likelihood; its gradient: `residual`."""
+    """Return the regularized weighted negative log-likelihood; its gradient: `residual`."""
     total = 0.5 * regularization * dot(theta, theta)
     for i in range(len(phi)):
         if counts[i] > 0:
@@ -190,20 +192,14 @@ def estimate(phi: Array, counts: Array, sums: Array, regularization: float, thet
 
 
 @compiled
-def fit(
-    phi: Array,
-    numbers: GLMNumbers,
-    state: GLMState,
-    arms: Indices,
-    rewards: Array,
-    active: Mask,
+def discount_plays(
+    numbers: GLMNumbers, state: GLMState, arms: Indices, rewards: Array, active: Mask
 ) -> None:
-    """Take in one play of every learner in `active` `(B,)`, and find its estimate.
+    """Discount the past and take in one play of every learner in `active` `(B,)`.
 
     Args:
-        phi: The arms' features, `(n, d)`.
         numbers: The learners' parameters.
-        state: What they keep; `parameter` gets the estimate.
+        state: What they keep; N, N2, Y and w_t change.
         arms: The arms played, `(B,)`.
         rewards: What was paid, in [0, 1], `(B,)`.
         active: Who played.
@@ -213,7 +209,7 @@ def fit(
             counts, squares, sums = state.counts[b], state.squares[b], state.sums[b]
             gamma = numbers.discount[b]
             # N <- gamma N + 1 at the arm played; N2, Y and w_t likewise
-            for i in range(len(phi)):
+            for i in range(len(counts)):
                 counts[i] = gamma * counts[i] if counts[i] > TINY else 0.0
                 squares[i] = gamma * gamma * squares[i] if squares[i] > TINY else 0.0
                 sums[i] = gamma * sums[i] if sums[i] > TINY else 0.0
@@ -221,8 +217,22 @@ def fit(
             squares[arms[b]] += 1.0
             sums[arms[b]] += rewards[b]
             state.weight[b] = gamma * gamma * state.weight[b] + 1.0
+
+
+@compiled
+def fit(phi: Array, numbers: GLMNumbers, state: GLMState, active: Mask) -> None:
+    """Find the estimate of every learner in `active` `(B,)`.
+
+    Args:
+        phi: The arms' features, `(n, d)`.
+        numbers: The learners' parameters.
+        state: What they keep; `parameter` gets the estimate.
+        active: Whose plays have changed.
+    """
+    for b in range(len(active)):
+        if active[b]:
             regularization = numbers.regularization[b] * numbers.slope[b]
-            estimate(phi, counts, sums, regularization, state.estimate[b])
+            estimate(phi, state.counts[b], state.sums[b], regularization, state.estimate[b])
             copy(state.estimate[b], state.parameter[b])
 
 

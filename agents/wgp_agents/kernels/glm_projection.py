@@ -1,8 +1,8 @@
 """The projection of the logistic model's estimate into the ball of radius S.
 
 Notation as in `wgp_agents.kernels.glm`, and, for one learner, W = sum_i N2_i x_i x_i^T + lambda I,
-with N2 as N but the discount squared. The projection minimises ||g(theta) - g(estimate)||_{W^{-1}}
-over ||theta|| <= S, as `DGLMUCB` states.
+with N2 as N but the weights squared. The projection minimises ||g(theta) - g(estimate)||_{W^{-1}}
+over ||theta|| <= S, as `GLMUCB` states.
 """
 
 from __future__ import annotations

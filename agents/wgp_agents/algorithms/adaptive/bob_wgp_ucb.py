@@ -9,21 +9,16 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_agents.arms.weights import ExponentialWeights, exploration_rate, sample_categorical
+from wgp_agents.algorithms.adaptive.bandit_over_bandit import BanditOverBandit, block_rate
 from wgp_agents.core.access import EnvLike, problem_reader
-from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.gp.action_sets import Plays
 from wgp_agents.gp.agent import GPAgent, GPParameters
-from wgp_agents.gp.restart_rule import RestartRule
-from wgp_agents.gp.surrogates.base import Surrogate, forget_all
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 from wgp_agents.gp.tuning import MAX_RATE, gain_order
-from wgp_agents.parameters import SMALLEST, checked_ends, checked_grid, per_learner, reward_ends
-from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array, Mask
+from wgp_agents.parameters import SMALLEST, checked_ends, checked_grid, per_learner
+from wgp_gym.types import Array
 from wgp_gym.validation import check_int
 
-__all__ = ["BOBWGPUCB", "BanditOverBandit", "block_rate", "default_block", "default_discounts"]
+__all__ = ["BOBWGPUCB", "default_block", "default_discounts"]
 
 
 class BOBWGPUCB(GPAgent):
@@ -87,95 +82,6 @@ class BOBWGPUCB(GPAgent):
         super().__init__(env, surrogate=DiscountSurrogate, restart_rule=over, **common)
 
 
-class BanditOverBandit(RestartRule):
-    """A rule that restarts a surrogate in each block of L steps, with a discount drawn by Exp3.
-
-    After a block with the sum of rewards S, Exp3 gets (S - L low + Q) / (L (high - low) + 2 Q) for
-    the discount, clipped to [0, 1], where expected rewards lie in [low, high] and
-    Q = 2 R (L ln(T / L^{1/2}))^{1/2} bounds the block's noise with high probability. With [-1, 1]
-    that is [CSZ19]'s 1/2 + S / (2 L + 4 R (L ln(T / L^{1/2}))^{1/2}).
-
-    Args:
-        horizon: T.
-        block_length: L, in steps.
-        discounts: The candidates, `(K,)`.
-        gamma: Exp3's share of uniform exploration, `(B,)`.
-        reward_range: low and high. None: the problem's; where it has none, -B and B; where no B
-            is known either, [CSZ19]'s -1 and 1.
-
-    Attributes:
-        candidate: The index of each learner's discount, `(B,)`.
-    """
-
-    def __init__(
-        self,
-        horizon: int,
-        block_length: int,
-        discounts: Array,
-        gamma: Array,
-        reward_range: tuple[float, float] | None = None,
-    ) -> None:
-        batch = len(gamma)
-        self._length, self._discounts, self._given_range = block_length, discounts, reward_range
-        logarithm = math.log(horizon / math.sqrt(block_length))
-        self._deviations = 2 * math.sqrt(block_length * logarithm)  # Q / R
-        self.weights = ExponentialWeights(len(discounts), gamma, np.zeros(batch))
-        self.candidate = np.zeros(batch, np.int64)
-        self._due = np.ones(batch, bool)  # whose next choice begins a block
-        self._over = np.zeros(batch, bool)  # whose surrogate is still that of the block before
-        self._played, self._total = np.zeros(batch, np.int64), np.zeros(batch)
-        self._least, self._width = np.zeros(batch), np.ones(batch)
-
-    def restart(
-        self, mask: Mask, problem: BanditProblem, norm_bound: Array | None, noise_scale: Array
-    ) -> None:
-        """Make all discounts equally likely, and begin a block."""
-        bound = 1.0 if norm_bound is None else norm_bound
-        low, high = reward_ends(self._given_range, problem, bound, len(mask))
-        noise = self._deviations * noise_scale
-        least, most = self._length * low - noise, self._length * high + noise
-        self._least[mask], self._width[mask] = least[mask], (most - least)[mask]
-        self.weights.clear(mask)
-        self._due[mask] = True
-        self._over[mask] = False
-        self._played[mask] = 0
-        self._total[mask] = 0.0
-
-    def before_act(self, surrogate: Surrogate, uniform: UniformStreams) -> Mask | None:
-        """Draw a discount where a block begins."""
-        chance = uniform.draw()  # at each step, or streams depended on others' blocks
-        due = self._due
-        if not due.any():
-            return None
-        self._leave(surrogate, due)
-        self.candidate[due] = sample_categorical(self.weights.probabilities(), chance)[due]
-        surrogate.ratios[due, 0] = self._discounts[self.candidate[due]]
-        self._due = np.zeros_like(due)
-        return due
-
-    def _leave(self, surrogate: Surrogate, mask: Mask) -> None:
-        """Empty the surrogates in `mask` that are still those of the block before."""
-        left = self._over & mask
-        if left.any():
-            forget_all(surrogate, left)
-            self._over[left] = False
-
-    def before_update(
-        self, surrogate: Surrogate, plays: Plays, rewards: Array, active: Mask
-    ) -> None:
-        """Add the reward to the block's sum, and update Exp3 at the block's end."""
-        self._leave(surrogate, active)  # a block may observe plays before its first choice
-        counted = active & ~self._due
-        self._total[counted] += rewards[counted]
-        self._played += counted
-        over = self._played >= self._length
-        if over.any():
-            self.weights.learn(self.candidate, (self._total - self._least) / self._width, over)
-            self._due, self._over = self._due | over, self._over | over
-            self._played[over] = 0
-            self._total[over] = 0.0
-
-
 def default_block(horizon: int, dim: int) -> int:
     """Return L = ceil((gamma_T T)^{1/2}), gamma_T = (log T)^(d+1), in d >= 2 at most ceil(T / 2).
 
@@ -197,9 +103,3 @@ def default_discounts(block_length: int) -> Array:
     steps = max(math.ceil(math.log(block_length)), 1)
     rate = float(block_length) ** -(np.arange(steps + 1) / steps)
     return np.unique(1 - np.minimum(rate, MAX_RATE))
-
-
-def block_rate(num_discounts: int, horizon: int, block_length: int, batch: int) -> Array:
-    """Return Exp3's gamma = min(1, (K ln K / ((e - 1) ceil(T / L)))^{1/2}), `(B,)`: [CSZ19]."""
-    blocks = np.full(batch, math.ceil(horizon / block_length))
-    return exploration_rate(num_discounts, np.full(batch, math.log(num_discounts)), blocks)

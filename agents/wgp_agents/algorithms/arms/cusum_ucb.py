@@ -7,12 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_agents.arms.agent import IndexAgent
-from wgp_agents.arms.index import NOBODY, force, upper_bound
+from wgp_agents.arms.change_detection import ChangeDetectionUCB
 from wgp_agents.arms.statistics import MonitoredPlays
-from wgp_agents.arms.weights import sample_categorical
 from wgp_agents.core.access import EnvLike
-from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.detectors.cusum import CUSUM
 from wgp_gym.types import Array, Mask
 
@@ -21,7 +18,7 @@ __all__ = ["CUSUMUCB"]
 MISS = 0.1  # the probability with which the mean of the default's M samples is off by epsilon
 
 
-class CUSUMUCB(IndexAgent):
+class CUSUMUCB(ChangeDetectionUCB):
     """UCB on the plays of each arm since its last alarm, with a CUSUM test of each arm.
 
     With probability alpha a uniformly random arm of those that are there; else the one of the
@@ -59,7 +56,7 @@ class CUSUMUCB(IndexAgent):
     Multi-Armed Bandit Problem. AAAI 2018, CD-UCB with the two-sided CUSUM test.
     """
 
-    statistics: MonitoredPlays
+    detector: CUSUM
 
     def __init__(
         self,
@@ -73,17 +70,16 @@ class CUSUMUCB(IndexAgent):
         num_changes: ArrayLike = 1,
         reward_range: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(env, reward_range=reward_range)
-        horizon = self.problem.horizon
-        changes = np.maximum(self._num_changes(num_changes), 1)
-        ratio = np.log(horizon / changes)
-        threshold = np.maximum(ratio, 1.0) if threshold is None else threshold
-        alpha = np.sqrt(changes * ratio / horizon) if alpha is None else alpha
-        self.epsilon = self._parameter("epsilon", epsilon, 0, closed="neither")
-        self.threshold = self._parameter("threshold", threshold, 0, closed="neither")
-        self.alpha = self._parameter("alpha", alpha, 0, 1)
-        self.xi = self._parameter("xi", xi, 0, closed="neither")
-        self._segment = horizon / (self.num_arms * (changes + 1))
+        super().__init__(
+            env,
+            epsilon=epsilon,
+            threshold=threshold,
+            alpha=alpha,
+            xi=xi,
+            num_changes=num_changes,
+            reward_range=reward_range,
+        )
+        self._segment = self.problem.horizon / (self.num_arms * (self.changes + 1))
         self._tunes_samples = num_samples is None
         samples = self._enough() if num_samples is None else num_samples
         self.num_samples = self._parameter("num_samples", samples, 1, closed="left", whole=True)
@@ -102,19 +98,7 @@ class CUSUMUCB(IndexAgent):
         return samples
 
     def _clear(self, mask: Mask) -> None:
-        self.detector.threshold[mask] = (self.threshold * self.scale**2)[mask, None]
         if self._tunes_samples:
             self.num_samples[mask] = self._enough()[mask]
             self.detector.samples[mask] = self.num_samples[mask, None]
         super()._clear(mask)
-
-    def index(self, uniform: UniformStreams) -> Array:
-        """Return the index of every arm, `(B, K)`."""
-        total = self.statistics.counts.sum(axis=1)
-        index = upper_bound(self.statistics, self.scale * np.sqrt(self.xi), total)
-        explores, draw = uniform.draw() < self.alpha, uniform.draw()
-        if self.allowed is None:
-            arms = (draw * self.num_arms).astype(np.int64)
-        else:
-            arms = sample_categorical(self.allowed.astype(float), draw)
-        return force(index, np.where(explores, arms, NOBODY), self.allowed)

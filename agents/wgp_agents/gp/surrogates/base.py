@@ -71,6 +71,13 @@ class Surrogate(ABC):
             forgetting: The forgetting parameter, `(B,)`: window, period or discount.
         """
 
+    def retune(self, mask: Mask, forgetting: Array) -> None:
+        """Give the learners in `mask` another forgetting parameter, as in `restart`.
+
+        They may forget what they hold, as they do here: what a window has dropped is lost.
+        """
+        self.restart(mask, forgetting)
+
     @abstractmethod
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Learn from one play of every learner in `active`, and let a step pass.

@@ -172,6 +172,10 @@ class DiscountSurrogate(WeightedSurrogate):
             self.ratios[mask, 0] = forgetting[mask]
         self._clear(mask)
 
+    def retune(self, mask: Mask, forgetting: Array) -> None:
+        """Go on with another discount, and with all that is held."""
+        self.ratios[mask, 0] = forgetting[mask]
+
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Discount the past and learn from one play."""
         self._at_hand.clear()

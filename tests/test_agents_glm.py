@@ -20,6 +20,7 @@ from wgp_agents.algorithms.linear.d_glm_ucb import DGLMUCB
 from wgp_agents.algorithms.linear.glm import GLMUCB
 from wgp_agents.algorithms.linear.sw_glm_ucb import SWGLMUCB
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.tuning import BudgetChoice
 from wgp_gym.kernels import CentredLinear
 from wgp_gym.problem import BanditProblem
 
@@ -252,7 +253,8 @@ def test_an_endless_window_is_no_discount() -> None:
 
 def test_theory_gives_the_window_that_it_gives_the_discount() -> None:
     # (d T / B_T)^{2/3} = (2 * 200 / 0.8)^{2/3} = 63.0, and with B_T = 1: 54.3
-    for budget, steps in (("known", 63), ("unknown", 55), (0.0, np.inf), (1e9, 2)):
+    cases: list[tuple[BudgetChoice, float]] = [("known", 63), ("unknown", 55), (0.0, np.inf)]
+    for budget, steps in [*cases, (1e9, 2)]:
         agent = SWGLMUCB(replace(TASK, horizon=200), variation_budget=budget)
         agent.reset(0)
         assert agent.statistics.window[0] == steps

@@ -40,7 +40,7 @@ class Belief(NamedTuple):
     noise: Floats
 
 
-def weighted(weights: Floats) -> Belief:
+def weighted(weights: Any) -> Belief:
     """Return a belief of weighted data, as printed: lambda w_t for all, the s-th play w_s times."""
     t, last = len(weights), weights[-1] if len(weights) else 1.0
     noise = np.divide(R**2 * last, weights, out=np.full(t, np.inf), where=weights > 0)
@@ -49,14 +49,14 @@ def weighted(weights: Floats) -> Belief:
 
 def drift(t: int, eps: float) -> Belief:
     """Return the belief of f_{t+1} = (1 - eps)^{1/2} f_t + eps^{1/2} g."""
-    s = np.arange(t)
+    s = np.arange(float(t))
     together = (1 - eps) ** (np.abs(s[:, None] - s) / 2)
     return Belief(together, (1 - eps) ** ((t - s) / 2), 1.0, np.full(t, R**2))
 
 
 def walk(t: int, injection: float) -> Belief:
     """Return the belief of f_{t+1} = f_t + sigma_w g."""
-    s = np.arange(t)
+    s = np.arange(float(t))
     together = 1 + injection * np.minimum(s[:, None], s)
     return Belief(together, 1 + injection * s, 1 + injection * t, np.full(t, R**2))
 

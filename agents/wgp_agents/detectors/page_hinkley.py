@@ -16,8 +16,9 @@ class PageHinkley(Detector):
     """Two random walks that drift down while nothing changes: the PHT of [Liu18].
 
     With u_k the mean of the first k samples, y_k among them, g+ = max(0, g+ + y_k - u_k - epsilon)
-    and g- = max(0, g- + u_k - y_k - epsilon); an alarm where one of them reaches h. It is `CUSUM`
-    without samples set apart for the mean, which then follows a change.
+    and g- = max(0, g- + u_k - y_k - epsilon); an alarm where one of them reaches h, a tie
+    counted as in `CUSUM`. It is that without samples set apart for the mean, which then follows a
+    change.
 
     Delay: after a change of size D that k samples came before, and without noise, u is D k / n
     away from the n-th sample, so that the walk rises by D k / n - epsilon as long as n < D k /

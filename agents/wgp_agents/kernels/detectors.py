@@ -102,7 +102,7 @@ def page_hinkley(
         step = values[i] - mean[i]
         up[i] = max(0.0, up[i] + step - drift[i])
         down[i] = max(0.0, down[i] - step - drift[i])
-        alarms[i] = max(up[i], down[i]) >= threshold[i]
+        alarms[i] = max(up[i], down[i]) >= threshold[i] * (1.0 - SLACK)
 
 
 @compiled

@@ -58,11 +58,11 @@ class AdSwitch(ArmsAgent):
     Deviation: where the noise is larger than that of rewards in [0, 1], `scale` times, C_1 and c
     are `scale`^2 times as large. log(T) is at least 1.
     Deviation: with the constants of theory an arm is bad after 16 log(T) / Delta^2 plays at the
-    earliest, and then checked nearly all the time: at T = 10,000 this is play in turn. So
-    "practical" ones are the default, C_1 = 2, c = 1/2 and finest = 1. With them r is Hoeffding's
-    for a failure of each test with probability 1 / T on either side, an arm is bad where twice r
-    parts it from the best, and a check looks for changes as large as the gap. The check of 1/2
-    belongs to them: [AGO19]'s finest is 16, and its gaps at most 1.
+    earliest, and then checked nearly all the time: at T = 10,000 this is hardly better than
+    random play. So "practical" ones are the default, C_1 = 2, c = 1/2 and finest = 1. With them r
+    is Hoeffding's for a failure of each test with probability 1 / T on either side, an arm is bad
+    where twice r parts it from the best, and a check looks for changes as large as the gap. The
+    check of 1/2 belongs to them: [AGO19]'s finest is 16, and its gaps at most 1.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.

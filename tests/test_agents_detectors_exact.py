@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import wgp_agents
-from wgp_agents.detectors import CUSUM, GLR, TwoWindowMean
+from wgp_agents.detectors import CUSUM, GLR, PageHinkley, TwoWindowMean
 from wgp_agents.detectors.detector import Detector
 from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
@@ -41,6 +41,25 @@ class ExactCusum:
         self.up = max(Fraction(0), self.up + step - self.drift)
         self.down = max(Fraction(0), self.down - step - self.drift)
         self.ties += max(self.up, self.down) == self.h
+        return max(self.up, self.down) >= self.h
+
+
+class ExactPageHinkley:
+    """The two walks of one stream around the mean of all its values, in fractions."""
+
+    def __init__(self, drift: str, threshold: str) -> None:
+        self.drift, self.h = Fraction(drift), Fraction(threshold)
+        self.restart()
+
+    def restart(self) -> None:
+        self.count, self.total = 0, Fraction(0)
+        self.up = self.down = Fraction(0)
+
+    def alarm(self, value: Fraction) -> bool:
+        self.count, self.total = self.count + 1, self.total + value
+        step = value - self.total / self.count
+        self.up = max(Fraction(0), self.up + step - self.drift)
+        self.down = max(Fraction(0), self.down - step - self.drift)
         return max(self.up, self.down) >= self.h
 
 
@@ -139,6 +158,13 @@ def test_a_walk_that_meets_the_threshold_reaches_it(
     exact = [ExactCusum(samples, drift, h) for _ in range(STREAMS)]
     assert compare(detector, exact, drawn(1100, 1, binary=binary)) > 20
     assert sum(one.ties for one in exact) > 2
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_walks_around_a_mean_that_moves(binary: bool) -> None:
+    detector = PageHinkley((STREAMS,), drift=0.05, threshold=2.0)
+    exact = [ExactPageHinkley("0.05", "2") for _ in range(STREAMS)]
+    assert compare(detector, exact, drawn(1100, 5, binary=binary)) > 20
 
 
 @pytest.mark.parametrize("binary", [True, False])

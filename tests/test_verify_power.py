@@ -9,9 +9,10 @@ import pytest
 
 from wgp_agents.gp.confidence import ConfidenceWidth
 from wgp_agents.gp.gain import GainBound, gain_bound
+from wgp_agents.gp.spectrum import Spectrum
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import WidthForm, deng_width
-from wgp_agents.theory.regret import deviation_sum_bound
+from wgp_agents.theory.regret import deviation_error_bound, deviation_sum_bound
 from wgp_agents.theory.verify import deviations, gains, quadrature, regret
 from wgp_agents.theory.verify.confidence import INSTANCES, tight_row
 from wgp_agents.theory.verify.growth import PATHS, path_rows
@@ -19,10 +20,9 @@ from wgp_agents.theory.verify.play import Moment, play_functions
 from wgp_agents.theory.verify.row import Curve, Row
 from wgp_gym.fourier import error_bound
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 
 SEED = 2022
-PART = Callable[[Array, Array, Array, Array, Array], Array]
 
 
 def outcomes(found: Iterable[Row | Curve], statement: str) -> list[str]:
@@ -36,7 +36,7 @@ def play_with(monkeypatch: pytest.MonkeyPatch, form: WidthForm) -> None:
     original = ConfidenceWidth.__call__
 
     def _width(
-        self: ConfidenceWidth, steps: Array, gain: Callable[[], Array] | None = None
+        self: ConfidenceWidth, steps: Indices, gain: Callable[[], Array] | None = None
     ) -> Array:
         self.form = form
         return original(self, steps, gain)
@@ -64,7 +64,7 @@ def widths(statement: str) -> list[str]:
     ids=["as it is", "0.3 beta", "half of beta", "no gain", "no B", "no delta"],
 )
 def test_a_narrower_width_is_noticed(
-    change: PART, failing: set[int], statement: str, monkeypatch: pytest.MonkeyPatch
+    change: WidthForm, failing: set[int], statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play_with(monkeypatch, change)
     found = widths(statement)
@@ -109,7 +109,7 @@ def test_the_worst_play_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcomes(regret.two_opposite_arms(2, SEED), "Theorem 4") == ["FAIL", "FAIL"]
 
 
-def half_the_weight(spectrum: gains.Spectrum, total: Array, lam: float) -> GainBound:
+def half_the_weight(spectrum: Spectrum, total: Array, lam: float) -> GainBound:
     return gain_bound(spectrum, np.asarray(total) / 2, lam)
 
 
@@ -137,10 +137,11 @@ def test_half_a_bound_on_a_sum_is_noticed(statement: str, monkeypatch: pytest.Mo
 
 
 def test_a_wrong_rate_in_the_features_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = quadrature.deviation_error_bound
     monkeypatch.setattr(
         quadrature,
         "deviation_error_bound",
-        lambda error, eta, lam, constants: bound(error**2, eta, lam, constants=constants),
+        lambda error, eta, lam, constants: deviation_error_bound(
+            error**2, eta, lam, constants=constants
+        ),
     )
     assert "FAIL" in outcomes(quadrature.unseen_point(), "Lemma 15")

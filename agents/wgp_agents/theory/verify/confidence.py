@@ -60,9 +60,13 @@ INSTANCES = (
     # Where f = 0 and B = 0 all of the width is there for the noise. The arms point everywhere,
     # so that one of them meets the worst direction of the noise.
     Instance("noise alone, 100 arms on a half-sphere", SPHERE, 0.0, 1.0, HALF),
-    Instance("noise alone, 100 arms on a half-sphere", SPHERE, 0.0, 0.4, "no log(1 / delta)"),
-    Instance("noise alone, 64 arms in seven dimensions", signs(7), 0.0, 100.0, "no gain"),
-    Instance("||f|| = B = 20 R, 100 arms on a half-sphere", SPHERE, 20.0, 1.0, "no B"),
+    Instance(
+        "noise alone, 100 arms on a half-sphere", SPHERE, 0.0, 0.4, "beta without log(1 / delta)"
+    ),
+    Instance(
+        "noise alone, 64 arms in seven dimensions", signs(7), 0.0, 100.0, "beta without the gain"
+    ),
+    Instance("||f|| = B = 20 R, 100 arms on a half-sphere", SPHERE, 20.0, 1.0, "beta without B"),
 )
 
 
@@ -124,9 +128,9 @@ def narrower(moment: Moment, control: str) -> Array:
     delta, gain = agent.width.delta, lam / 2 * ((beta - B) / R) ** 2 + np.log(agent.width.delta)
     without = {
         HALF: beta / 2,
-        "no B": deng_width(0 * B, R, lam, delta, gain),
-        "no gain": deng_width(B, R, lam, delta, 0 * gain),
-        "no log(1 / delta)": deng_width(B, R, lam, delta**0, np.maximum(gain, 0.0)),
+        "beta without B": deng_width(0 * B, R, lam, delta, gain),
+        "beta without the gain": deng_width(B, R, lam, delta, 0 * gain),
+        "beta without log(1 / delta)": deng_width(B, R, lam, delta**0, np.maximum(gain, 0.0)),
     }
     ratio: Array = without[control] / beta
     return ratio

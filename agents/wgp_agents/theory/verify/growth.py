@@ -91,11 +91,14 @@ def path_rows(path: Path, horizons: tuple[int, ...], runs: int, seed: int) -> It
         regrets = [arms_regret(path, T, T / horizons[0], *given) for T in horizons]
         return exponent(np.stack(regrets), np.array(horizons, float), seed)
 
-    known: Keywords = {"variation_budget": "known"}
-    learners: list[tuple[str, str, str, Keywords]] = [("Corollary 5", "", "wgp-ucb", known)]
+    unknown: Keywords = {"information_gain": "computed"}  # it grows with the number of arms
+    known = {**unknown, "variation_budget": "known"}
+    learners: list[tuple[str, str, str, Keywords]] = [
+        ("Corollary 5", ", known B_T", "wgp-ucb", known)
+    ]
     if path is PATHS[0]:
         learners += [
-            ("Corollary 5", ", unknown B_T", "wgp-ucb", {}),
+            ("Corollary 5", ", unknown B_T", "wgp-ucb", unknown),
             ("Remark 3", ", R-GP-UCB", "r-gp-ucb", known),
             ("Remark 3", ", SW-GP-UCB", "sw-gp-ucb", known),
         ]

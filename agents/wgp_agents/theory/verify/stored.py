@@ -32,7 +32,7 @@ from wgp_gym.types import Array
 
 __all__ = ["TEXTS", "ChecksFolder", "Settings"]
 
-FORMAT = "wgp-gym verify 2"
+FORMAT = "wgp-gym verify 1"
 MANIFEST, FOLDER = "manifest.json", "checks"
 MOST_BYTES = 1 << 24  # of a file of findings: the largest has 100,000
 TEXTS = ("statement", "claim", "instance", "documented", "control")

@@ -76,7 +76,7 @@ def growth_of_arms(quick: bool, seed: int) -> Iterator[Row]:
     """Measure the exponents of Corollary 5, and those of Remark 3's rivals, on independent arms."""
     horizons = (250, 1_000, 4_000) if quick else HORIZONS[1:]
     for path in PATHS:
-        yield from path_rows(path, horizons, 20 if quick else 100, seed)
+        yield from path_rows(path, horizons, 40 if quick else 100, seed)
 
 
 def path_rows(path: Path, horizons: tuple[int, ...], runs: int, seed: int) -> Iterator[Row]:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from wgp_agents.theory.surrogate import surrogate
-from wgp_agents.theory.verify.row import Row, share_row
+from wgp_agents.theory.verify.row import FALSE, SAYS_NOTHING, Row, share_row
+from wgp_agents.theory.verify.run import rows_as_text, summary
 from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import SquaredExponential
@@ -19,26 +20,79 @@ def row(measured: float, bound: float, **others: Any) -> Row:
     return Row("Theorem 0", "a claim", "an instance", measured, bound, **others)
 
 
+def powerful(measured: float, bound: float, **others: Any) -> Row:
+    """A row whose control fails."""
+    return row(measured, bound, **others).controlled("ten more", measured=bound + 10)
+
+
+def vague(measured: float, bound: float, control: tuple[float, float, float]) -> Row:
+    value, *interval = control
+    found = row(measured, bound, low=measured - 0.01, high=measured + 0.01)
+    return found.controlled("more", measured=value, interval=(interval[0], interval[1]))
+
+
+FALSE_AS_SAID = "fails as documented"
+
+
 @pytest.mark.parametrize(
     ("found", "verdict", "expected"),
     [
-        (row(1.0, 2.0), "pass", True),
-        (row(2.0, 2.0), "pass", True),
-        (row(2.1, 2.0), "FAIL", False),
-        (row(2.0 + 1e-10, 2.0), "pass", True),  # rounding
-        (row(1e-12, 0.0), "FAIL", False),  # there is none about zero
-        (row(-1.0 - 1e-6, -1.0), "pass", True),
-        (row(-1.0, -1.1), "FAIL", False),
-        (row(math.nan, 1.0), "FAIL", False),
+        (powerful(1.0, 2.0), "pass", True),
+        (powerful(2.0, 2.0), "pass", True),
+        (powerful(2.1, 2.0), "FAIL", False),
+        (powerful(2.0 + 1e-10, 2.0), "pass", True),  # rounding
+        (powerful(1e-12, 0.0), "FAIL", False),  # there is none about zero
+        (powerful(-1.0 - 1e-6, -1.0), "pass", True),
+        (powerful(-1.0, -1.1), "FAIL", False),
+        (powerful(math.nan, 1.0), "FAIL", False),
         (row(3.0, math.nan), "measured", True),
-        (row(2.1, 2.0, documented=True), "the paper's statement fails, as documented", True),
-        (row(1.0, 2.0, documented=True), "FAIL: documented as false, but it holds here", False),
-        (row(0.12, 0.1, low=0.09, high=0.15), "pass", True),  # as well by chance
-        (row(0.12, 0.1, low=0.11, high=0.13), "FAIL", False),
+        (row(2.1, 2.0), "FAIL", False),
+        (row(2.1, 2.0, documented=FALSE), FALSE_AS_SAID, True),
+        (row(1.0, 2.0, documented=FALSE), "FAIL: documented as false, but it holds here", False),
+        # Without a control that fails, a row says nothing.
+        (row(1.0, 2.0), "vacuous", False),
+        (row(1.0, 2.0, documented=SAYS_NOTHING), "vacuous", True),
+        (row(2.1, 2.0, documented=SAYS_NOTHING), "FAIL", False),
+        (powerful(1.0, 2.0, documented=SAYS_NOTHING), "pass", True),
+        (row(1.0, 2.0).controlled("as good", measured=2.0), "vacuous", False),
+        (row(1.0, 2.0).controlled("a lost number", measured=math.nan), "vacuous", False),
+        (row(1.0, 2.0).controlled("half the bound", bound=1.0), "vacuous", False),
+        (row(1.1, 2.0).controlled("half the bound", bound=1.0), "pass", True),
+        # Nor does a bound that no value can exceed.
+        (powerful(1.0, 2.0, trivial=2.0), "vacuous", False),
+        (powerful(1.0, 2.0, trivial=2.1), "pass", True),
+        # An interval that straddles the bound decides nothing, be it the row's or the control's.
+        (powerful(0.08, 0.1, low=0.06, high=0.099), "pass", True),
+        (powerful(0.08, 0.1, low=0.06, high=0.12), "undecided", True),
+        (powerful(0.12, 0.1, low=0.09, high=0.15), "undecided", True),
+        (powerful(0.12, 0.1, low=0.11, high=0.13), "FAIL", False),
+        (row(0.12, 0.1, low=0.09, high=0.15, documented=FALSE), "undecided", True),
+        (row(0.12, 0.1, low=0.11, high=0.13, documented=FALSE), FALSE_AS_SAID, True),
+        (vague(0.05, 0.1, (0.2, 0.11, 0.3)), "pass", True),
+        (vague(0.05, 0.1, (0.2, 0.09, 0.3)), "undecided", True),
+        (vague(0.05, 0.1, (0.08, 0.05, 0.1)), "vacuous", False),
+        (vague(0.12, 0.1, (0.08, 0.05, 0.1)), "FAIL", False),
     ],
 )
 def test_verdict(found: Row, verdict: str, expected: bool) -> None:
     assert (found.verdict, found.expected) == (verdict, expected)
+
+
+def test_the_summary_says_how_many_statements_are_decided() -> None:
+    one, other = powerful(1.0, 2.0), row(1.0, 2.0)._replace(statement="Theorem 1")
+    told = summary([one, one, other, row(3.0, math.nan)._replace(statement="Theorem 2")])
+    assert told == (
+        "4 rows: 2 pass, 1 vacuous, 1 measured.\n1 of 2 statements are decided; not Theorem 1."
+    )
+    assert summary([one, one._replace(documented=FALSE)]).endswith("1 of 1 statements are decided.")
+
+
+def test_the_control_stands_beside_the_row() -> None:
+    found = share_row("Theorem 0", "a", "b", 2, 400, 0.1, control=("half the width", 80))
+    text = rows_as_text([found]).splitlines()[-1]
+    assert (
+        text == "    control, which must fail: half the width: 0.2 <= 0.1  (95 %: 0.1619 to 0.2426)"
+    )
 
 
 def test_slack_is_what_is_left() -> None:

@@ -49,7 +49,7 @@ def verify(options: argparse.Namespace) -> int:
     except (ValueError, OSError, LostWorker) as error:
         return refused("verify", error)
     say(checks.rows_as_text(rows))
-    say(f"\n{len(rows)} rows: {checks.summary(rows)}.")
+    say(f"\n{checks.summary(rows)}")
     say(f"Written to {out}: statements.csv, curves.csv, checks")
     read_back = out / "curves.csv"
     code = drawn("verify", lambda: plots.draw_page(plots.load_curves(read_back), page), page)

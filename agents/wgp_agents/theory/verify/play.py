@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.registry import make
+from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 
-__all__ = ["BATCH", "Moment", "batches", "moments"]
+__all__ = ["BATCH", "PANELS", "Keywords", "Moment", "batches", "moments", "play_functions"]
 
 BATCH = 200  # episodes at once
+PANELS = {"abrupt": "WGPBandit-Abrupt-v0", "slow": "WGPBandit-Slow-v0"}
 
 Keywords = Mapping[str, object]
 
@@ -64,3 +66,36 @@ def batches(
     for start in range(0, runs, BATCH):
         size = min(BATCH, runs - start)
         yield moments(environment, size, seed + start, kwargs, parameters)
+
+
+def play_functions(
+    problem: BanditProblem,
+    truth: Array,
+    runs: int,
+    seed: int,
+    agent: str = "wgp-ucb",
+    **parameters: object,
+) -> Moment:
+    """Let an agent play given functions with Gaussian noise in `runs` episodes; return the end.
+
+    Args:
+        problem: The problem of one episode.
+        truth: f_1, f_2, ... on the domain, `(t + 1, n)`; all but the last are played.
+        runs: B.
+        seed: What all randomness follows from.
+        agent: A Gaussian-process agent's name.
+        **parameters: The agent's.
+    """
+    learner = make(agent, BanditProblem.stack([problem] * runs), **parameters)
+    assert isinstance(learner, GPAgent)
+    learner.reset(seed)
+    noise = float(np.max(problem.noise_scale)) * np.random.default_rng(seed).standard_normal(
+        (len(truth) - 1, runs)
+    )
+    actions = np.empty(noise.shape, np.int64)
+    for t, f in enumerate(truth[:-1]):
+        actions[t] = learner.act()
+        learner.observe(actions[t], f[actions[t]] + noise[t])
+    expected = np.take_along_axis(truth[:-1], actions, axis=1)
+    now = np.broadcast_to(truth[-1], (runs, truth.shape[1]))
+    return Moment(len(actions), learner, now, actions, expected, expected + noise, {})

@@ -1,20 +1,41 @@
-"""What a check finds: one row for each statement, and curves for the page of plots."""
+"""What a check finds: one row for each statement, and curves for the page of plots.
+
+A row that cannot fail says nothing. So each has a control: the same measurement of something that
+must fail, as half the width, or a learner that never forgets. Where the control passes too, or
+the bound is no smaller than what holds anyway, the row is vacuous.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from scipy.stats import binomtest
 
 from wgp_gym.types import Array
 
-__all__ = ["FORMS", "MEASURED", "Check", "Curve", "Findings", "Row", "share_row"]
+__all__ = [
+    "DECIDED",
+    "FALSE",
+    "FORMS",
+    "MEASURED",
+    "SAYS_NOTHING",
+    "Check",
+    "Curve",
+    "Findings",
+    "Row",
+    "mended",
+    "share_row",
+]
 
-PASS, FAIL, MEASURED = "pass", "FAIL", "measured"
-DOCUMENTED = "the paper's statement fails, as documented"
+PASS, FAIL, UNDECIDED = "pass", "FAIL", "undecided"
+VACUOUS, MEASURED = "vacuous", "measured"
+DOCUMENTED = "fails as documented"
 UNDOCUMENTED = "FAIL: documented as false, but it holds here"
+DECIDED = (PASS, DOCUMENTED, FAIL, UNDOCUMENTED)
+FALSE, SAYS_NOTHING = "false", "says nothing"
+"""What docs/fidelity.md may say of a statement on an instance."""
 FORMS = {"paper": "as printed", "mended": "mended"}
 """How the two sets of constants of `wgp_agents.theory.regret` are called in a claim."""
 
@@ -22,23 +43,42 @@ ROUNDING = 1e-9  # relative: an equality may come out this much too large
 
 
 class Row(NamedTuple):
-    """One statement on one instance: measured <= bound."""
+    """One statement on one instance, measured <= bound, and its control, which must not be."""
 
     statement: str  # where it stands in the paper
     claim: str  # what it says of the measured value
     instance: str  # what it was measured on
     measured: float
     bound: float = math.nan  # the value that it must not exceed; NaN where nothing is claimed
-    # The lower end of a 95 % interval of the measured value; NaN where it is exact.
+    # The ends of a 95 % interval of the measured value; NaN where it is exact.
     low: float = math.nan
-    high: float = math.nan  # the upper end
-    documented: bool = False  # whether docs/fidelity.md says that the statement is false here
+    high: float = math.nan
+    documented: str = ""  # FALSE or SAYS_NOTHING, as docs/fidelity.md has it; else ""
+    trivial: float = math.nan  # what it cannot exceed in any case; NaN if there is no such value
+    control: str = ""  # what the control changes, so that it must fail
+    control_measured: float = math.nan
+    control_bound: float = math.nan
+    control_low: float = math.nan
+    control_high: float = math.nan
 
-    @property
-    def holds(self) -> bool:
-        """Whether the statement holds; a random one, unless its interval lies above the bound."""
-        value = self.measured if math.isnan(self.low) else self.low
-        return value <= self.bound + ROUNDING * abs(self.bound)
+    def controlled(
+        self,
+        change: str,
+        *,
+        measured: float | None = None,
+        bound: float | None = None,
+        interval: tuple[float, float] = (math.nan, math.nan),
+    ) -> Self:
+        """Return the row with its control: what it changes, and what is not as in the row."""
+        if measured is None:
+            measured, interval = self.measured, (self.low, self.high)
+        return self._replace(
+            control=change,
+            control_measured=measured,
+            control_bound=self.bound if bound is None else bound,
+            control_low=interval[0],
+            control_high=interval[1],
+        )
 
     @property
     def slack(self) -> float:
@@ -50,14 +90,32 @@ class Row(NamedTuple):
         """The outcome in words."""
         if math.isnan(self.bound):
             return MEASURED
-        if self.documented:
-            return UNDOCUMENTED if self.holds else DOCUMENTED
-        return PASS if self.holds else FAIL
+        fails = exceeds(self.measured, self.low, self.high, self.bound)
+        if self.documented == FALSE:
+            return {True: DOCUMENTED, False: UNDOCUMENTED, None: UNDECIDED}[fails]
+        if fails:
+            return FAIL
+        control = (self.control_measured, self.control_low, self.control_high)
+        power = not math.isnan(self.control_measured) and exceeds(*control, self.control_bound)
+        if power is False or self.bound >= self.trivial:
+            return VACUOUS
+        return UNDECIDED if fails is None or power is None else PASS
 
     @property
     def expected(self) -> bool:
-        """Whether it came out as the documentation says."""
-        return self.verdict in (PASS, DOCUMENTED, MEASURED)
+        """Whether it came out as the documentation says, or may have: undecided is by chance."""
+        if self.verdict == VACUOUS:
+            return self.documented == SAYS_NOTHING
+        return self.verdict in (PASS, DOCUMENTED, MEASURED, UNDECIDED)
+
+
+def exceeds(measured: float, low: float, high: float, bound: float) -> bool | None:
+    """Return whether a value exceeds a bound; None where its interval, if any, straddles it."""
+    least, most = (measured if math.isnan(end) else end for end in (low, high))
+    limit = bound + ROUNDING * abs(bound)
+    if not least <= limit:  # also where it is NaN
+        return True
+    return False if most <= limit else None
 
 
 class Curve(NamedTuple):
@@ -97,9 +155,35 @@ def share_row(
     runs: int,
     bound: float,
     *,
-    documented: bool = False,
+    documented: str = "",
+    control: tuple[str, int] | None = None,
 ) -> Row:
-    """Return the row of a share of runs, with its exact (Clopper-Pearson) 95 % interval."""
+    """Return the row of a share of runs, with its exact (Clopper-Pearson) 95 % interval.
+
+    `control` is what the control changes, and how often it fails in the same runs.
+    """
+    row = Row(statement, claim, instance, failures / runs, bound, *ends(failures, runs), documented)
+    if control is None:
+        return row
+    change, failed = control
+    return row.controlled(change, measured=failed / runs, interval=ends(failed, runs))
+
+
+def ends(failures: int, runs: int) -> tuple[float, float]:
+    """Return the ends of the exact 95 % interval of a share."""
     interval = binomtest(failures, runs).proportion_ci(0.95, method="exact")
-    ends = float(interval.low), float(interval.high)
-    return Row(statement, claim, instance, failures / runs, bound, *ends, documented)
+    return float(interval.low), float(interval.high)
+
+
+def mended(
+    statement: str,
+    claims: tuple[str, str],
+    instance: str,
+    measured: float,
+    printed: float,
+    right: float,
+) -> tuple[Row, Row]:
+    """Return the row of a bound that is false as printed, and of its mend, with that as control."""
+    false = Row(statement, claims[0], instance, measured, printed, documented=FALSE)
+    row = Row(statement, claims[1], instance, measured, right)
+    return false, row.controlled("as printed", bound=printed)

@@ -16,34 +16,39 @@ from tqdm import tqdm
 from wgp_agents.benchmark.files import Damaged, write_csv
 from wgp_agents.benchmark.parallel import Workers, run_as_done
 from wgp_agents.theory.verify.algebra import algebra
-from wgp_agents.theory.verify.confidence import all_times, coverage, drifting
+from wgp_agents.theory.verify.confidence import all_times, coverage, drifting, tight_instances
+from wgp_agents.theory.verify.decay import eigendecay
 from wgp_agents.theory.verify.deviations import constants, sums, windows
-from wgp_agents.theory.verify.gains import eigendecay, gain_remarks, gain_theorems
+from wgp_agents.theory.verify.gains import gain_remarks, gain_theorems
+from wgp_agents.theory.verify.growth import growth, growth_of_arms, tight_width
 from wgp_agents.theory.verify.quadrature import agreement, deviation_error, feature_error
-from wgp_agents.theory.verify.regret import (
-    growth,
-    last_window,
-    regret_theorem,
-    small_budget,
-    tight_width,
-)
-from wgp_agents.theory.verify.row import Check, Curve, Findings, Row
-from wgp_agents.theory.verify.stored import TEXTS, ChecksFolder, Settings
+from wgp_agents.theory.verify.regret import last_window, regret_theorem, small_budget
+from wgp_agents.theory.verify.row import DECIDED, Check, Curve, Findings, Row
+from wgp_agents.theory.verify.stored import ChecksFolder, Settings
 
 __all__ = ["CHECKS", "rows_as_text", "run", "summary"]
 
 CHECKS: tuple[Check, ...] = (
-    *(algebra, coverage, all_times, drifting),  # Sections 3 and 4
+    *(algebra, tight_instances, coverage, all_times, drifting),  # Sections 3 and 4
     *(feature_error, deviation_error, agreement),  # Section 5: quadrature features
-    *(sums, constants, last_window, windows, regret_theorem, small_budget, growth),  # regret
+    *(sums, constants, last_window, windows, regret_theorem, small_budget),  # regret
+    *(growth, growth_of_arms),
     *(gain_theorems, eigendecay, gain_remarks),  # Section 6
     tight_width,
 )
 """In the paper's order, but for the last, which measures and claims nothing."""
 
-COLUMNS = (*TEXTS, "measured", "bound", "slack", "low", "high", "verdict")
+COLUMNS = (*Row._fields, "slack", "verdict")
 CURVE_COLUMNS = ("panel", "label", "x", "y", "low", "high")
-LONG = (growth, drifting, coverage, all_times, tight_width)  # begun first
+LONG = (
+    growth,
+    growth_of_arms,
+    tight_instances,
+    tight_width,
+    drifting,
+    coverage,
+    regret_theorem,
+)  # begun first
 
 
 def run(folder: ChecksFolder, jobs: int) -> Iterator[Findings]:
@@ -98,24 +103,39 @@ def written(folder: ChecksFolder, done: dict[str, Findings]) -> Findings:
 
 
 def rows_as_text(rows: list[Row]) -> str:
-    """Return the rows for people, two lines each: the outcome, then the claim."""
+    """Return the rows for people, up to three lines each: the outcome, the claim, the control."""
     lines = []
     for row in rows:
-        claimed, random = not np.isnan(row.bound), not np.isnan(row.low)
+        claimed = not np.isnan(row.bound)
         lines.append(
             f"{row.statement:20}{row.verdict}: {row.measured:.4g}"
             + (f" <= {row.bound:.4g}" if claimed else "")
-            + (f"  (95 %: {row.low:.4g} to {row.high:.4g})" if random else "")
+            + interval_as_text(row.low, row.high)
             + (f"  slack {row.slack:.3g}" if claimed else "")
         )
         lines.append(f"    {row.claim} [{row.instance}]")
+        if row.control:
+            found = f"{row.control_measured:.4g} <= {row.control_bound:.4g}"
+            ends = interval_as_text(row.control_low, row.control_high)
+            lines.append(f"    control, which must fail: {row.control}: {found}{ends}")
     return "\n".join(lines)
 
 
+def interval_as_text(low: float, high: float) -> str:
+    """Return a 95 % interval in brackets, or nothing where there is none."""
+    return "" if np.isnan(low) else f"  (95 %: {low:.4g} to {high:.4g})"
+
+
 def summary(rows: list[Row]) -> str:
-    """Return how many rows came out how."""
+    """Return how many rows came out how, and which statements no row decides."""
     counts = Counter(row.verdict for row in rows)
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    claimed = dict.fromkeys(row.statement for row in rows if not np.isnan(row.bound))
+    decided = {row.statement for row in rows if row.verdict in DECIDED}
+    left = [name for name in claimed if name not in decided]
+    found = f"{len(rows)} rows: "
+    found += ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    found += f".\n{len(claimed) - len(left)} of {len(claimed)} statements are decided"
+    return found + (f"; not {', '.join(left)}." if left else ".")
 
 
 def write_tables(rows: list[Row], curves: list[Curve], folder: Path) -> None:

@@ -35,7 +35,7 @@ __all__ = ["TEXTS", "ChecksFolder", "Settings"]
 FORMAT = "wgp-gym verify 1"
 MANIFEST, FOLDER = "manifest.json", "checks"
 MOST_BYTES = 1 << 24  # of a file of findings: the largest has 100,000
-TEXTS = ("statement", "claim", "instance")
+TEXTS = ("statement", "claim", "instance", "documented", "control")
 
 
 class Settings(NamedTuple):
@@ -135,8 +135,7 @@ def read_row(row: dict[str, JSON]) -> Row:
     values = {name: row[name] for name in Row._fields}
     for name, value in values.items():
         number = value is None or type(value) in (int, float)
-        fits = isinstance(value, str) if name in TEXTS else number
-        if not (isinstance(value, bool) if name == "documented" else fits):
+        if not (isinstance(value, str) if name in TEXTS else number):
             raise ValueError(name)
     given: dict[str, Any] = {name: math.nan if v is None else v for name, v in values.items()}
     return Row(**given)

@@ -3,9 +3,9 @@
 Usage: python scripts/bench_adaptive.py table DIR | zero DIR | memory | long [--runs N] [--out FILE]
 
 table: from the results of `wgp-gym run benchmarks/adaptive.toml` in DIR: the regret of every agent
-in every task, of the best fixed discount and the best constant width in hindsight, and the
-picture docs/adaptive.png. In the table "=" marks an agent that is not clearly above the adaptive
-one (paired, 95 % for all of a task together), and "<" one that is clearly below.
+in every task, of the best fixed discount and the best constant width in hindsight, with standard
+errors, and the picture docs/adaptive.png. In the table "=" marks an agent that is not clearly above
+the adaptive one (paired, 95 % for all of a task together), and "<" one that is clearly below.
 
 zero: from the same results, and from the same runs of all fixed discounts with rewards counted from
 the first one, as the adaptive agent counts them: what it is worth to know that functions average
@@ -139,21 +139,31 @@ def short(task: str) -> str:
 
 
 def column(regrets: dict[str, Array]) -> dict[str, str]:
-    """Return the means of a task by agent, marked where they are not clearly above ADAPTIVE's.
+    """Return the means of a task with their standard errors, by agent.
 
-    ADAPTIVE's has its standard error, and a cell of its own for the median.
-    The intervals of all agents of a task hold together with 95 %.
+    They are marked where they are not clearly above ADAPTIVE's, which has a cell of its own for
+    the median. The intervals of all agents of a task hold together with 95 %.
     """
     pairs = [(ADAPTIVE, other) for other in regrets if other != ADAPTIVE]
     better = {d.second: d.better for d in paired_comparisons(regrets, pairs=pairs)}
     marks = {ADAPTIVE: "", None: " ="}
-    cells = {k: f"{v.mean():.0f}{marks.get(better.get(k), ' <')}" for k, v in regrets.items()}
-    own = estimate(regrets[ADAPTIVE])
     first = {
-        ADAPTIVE: f"**{own.mean:.0f}** ({own.standard_error:.2g})",
+        ADAPTIVE: mean_and_error(regrets[ADAPTIVE], bold=True),
         MEDIAN: f"{np.median(regrets[ADAPTIVE]):.0f}",
     }
-    return first | {k: v for k, v in cells.items() if k != ADAPTIVE}
+    return first | {
+        agent: mean_and_error(values) + marks.get(better[agent], " <")
+        for agent, values in regrets.items()
+        if agent != ADAPTIVE
+    }
+
+
+def mean_and_error(regrets: Array, bold: bool = False) -> str:
+    """Return the mean of `(runs,)` regrets and, in brackets, its standard error to two digits."""
+    found = estimate(regrets)
+    mean, error = f"{found.mean:.0f}", found.standard_error
+    digits = f"{error:.2g}" if error < 99.5 else f"{error:.0f}"  # not 1.2e+02
+    return f"**{mean}** ({digits})" if bold else f"{mean} ({digits})"
 
 
 def draw(regrets: dict[str, dict[str, Array]], out: Path) -> None:

@@ -63,7 +63,8 @@ def test_reproduce_writes_figure_page_and_tables(figure: Path) -> None:
     assert set(manifest["versions"]) == {*files.PACKAGES, "python"}
     made = manifest["experiment"]
     assert (made["seeds"], made["root_seed"], made["title"]) == (3, 7, "Figure 1")
-    assert [task["kwargs"] for task in made["tasks"]] == [{"horizon": 30}] * 3
+    own = [{}, {}, {}, {"reward": "price"}]  # the fourth: the paper's words on the stocks
+    assert [task["kwargs"] for task in made["tasks"]] == [one | {"horizon": 30} for one in own]
     assert len(made["agents"]) == 2 + 3 * 4 + 1
 
 

@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from wgp_agents.benchmark.declaration import declare, read_declaration
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.registry import AGENTS
 
@@ -58,6 +59,18 @@ def test_every_agent_and_environment_is_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text()
     missing = [n for n in [*names(), *(e.id for e in ENVIRONMENTS)] if f"`{n}`" not in text]
     assert not missing
+
+
+def test_the_results_in_the_readme_are_of_the_shipped_figure() -> None:
+    made = declare(read_declaration("figure1"))
+    text = (ROOT / "README.md").read_text()
+    block = text.partition("<!-- results -->")[2].partition("<!-- /results -->")[0]
+    assert f"runs: {made.seeds} (" in block
+    table = [line.split("|")[1:-1] for line in block.splitlines() if line.startswith("|")]
+    head, _, *rows = ([cell.strip() for cell in line] for line in table)
+    assert head == ["agent", *(task.name for task in made.tasks)]
+    shown = [row[0] for row in rows if len(row) == len(head)]
+    assert shown[: len(made.agents)] == [agent.label for agent in made.agents]
 
 
 def test_nothing_is_left_to_fill_in_and_every_linked_file_exists() -> None:

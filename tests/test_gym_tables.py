@@ -90,6 +90,17 @@ def test_stock_prices_and_returns(make_env: Make) -> None:
         check_norms(env, f)
 
 
+def test_a_day_trade_is_a_table_of_its_gains(tmp_path: Path, make_env: Make) -> None:
+    """Where a day opens at the last day's close, it is what the stock task's returns are."""
+    close = random_walks(60, 5)
+    gains = (close[1:] - close[:-1]) / close[:-1]
+    table = write(tmp_path / "gains.csv", gains / gains.std(axis=0).max())
+    trade = make_env(TABLE, table=table)
+    stock = make_env(STOCK, prices=write(tmp_path / "close.csv", close), reward="return")
+    np.testing.assert_allclose(truth(trade), truth(stock), rtol=1e-10)
+    np.testing.assert_allclose(gram(trade), gram(stock), atol=1e-12)
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e6])
 def test_the_unit_of_prices_does_not_matter(tmp_path: Path, make_env: Make, unit: float) -> None:
     prices = random_walks(60, 5)

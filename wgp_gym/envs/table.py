@@ -165,6 +165,11 @@ def stock_task(
     Kernel and rewards are scaled alike, so that the largest k(x, x) is 1 whatever the unit. With
     standardised prices the kernel is the correlation matrix of the prices.
 
+    Deviation: [Deng22] has the closing price as f_t and the prices' covariance as the kernel, which
+    is reward="price"; the default standardises both, and docs/fidelity.md has what that changes.
+    Its day trade (bought at the opening, sold at the close) is no reward here: a table of prices
+    has one price a day. Put a table of (close - open) / open, times a constant, to `table_task`.
+
     Note: without `kernel_days`, mean, scale and kernel come from the whole table, as the
     source of the task has it. That looks ahead: a learner could not have known them on day 1.
 

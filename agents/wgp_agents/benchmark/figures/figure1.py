@@ -30,7 +30,7 @@ class Panel:
 PANELS = (
     Panel("abrupt", "Abruptly changing", "known"),
     Panel("slow", "Slowly varying", "known"),
-    Panel("stock", "Stock prices", "unknown", "trading day t"),
+    Panel("stock", "Stock prices, standardised", "unknown", "trading day t"),
 )
 
 

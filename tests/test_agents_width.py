@@ -78,6 +78,7 @@ def test_chowdhury_and_gopalan_have_their_own_lambda() -> None:
 def test_a_number_or_an_array(name: str) -> None:
     agent = wgp_agents.make(name, problem(2), confidence_width=[0.0, 1e6])
     agent.reset(0)
+    agent.act()  # what comes before a window is drawn does not count
     for arm in (20, 50, 80):
         agent.observe([arm, arm], [1.0 - abs(arm - 50) / 100] * 2)
     assert isinstance(agent, GPAgent)
@@ -110,6 +111,7 @@ def test_a_schedule_sees_the_number_of_observations_of_each_learner(name: str) -
 def test_a_schedule_may_give_each_learner_its_own(name: str) -> None:
     agent = wgp_agents.make(name, problem(2), confidence_width=lambda t: [0.0, 1e6])
     agent.reset(0)
+    agent.act()
     agent.observe([50, 50], [1.0, 1.0])
     assert isinstance(agent, GPAgent)
     mean, std = agent.posterior()

@@ -3,6 +3,7 @@
 | method | what it does |
 |---|---|
 | `restart` | forgets all that some learners know |
+| `retune` | gives some another forgetting parameter, for a rule that learns it |
 | `update` | learns from one play of each |
 | `predict` | returns means and variances at any points |
 | `sample` | draws functions from the posterior, for Thompson sampling |

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
 
 from wgp_agents.gp.confidence import ConfidenceWidth
-from wgp_agents.gp.gain import GainBound, gain_bound
+from wgp_agents.gp.gain import GainBound, gain_bound, information_gain
 from wgp_agents.gp.spectrum import Spectrum
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import WidthForm, deng_width
@@ -101,6 +102,15 @@ def test_the_worst_play_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(regret, "play_functions", _worst)
     assert outcomes(regret.two_opposite_arms(2, SEED), "Theorem 4") == ["FAIL", "FAIL"]
+
+
+def test_the_largest_gain_is_that_of_all_plays() -> None:
+    table, weights = np.random.default_rng(0).standard_normal((3, 2)), np.array([0.3, 0.7, 1.0])
+    gains_of_all = [
+        information_gain(table[list(plays)] @ table[list(plays)].T, weights, 0.5)
+        for plays in itertools.product(range(3), repeat=3)
+    ]
+    assert gains.largest_gain(table, weights, 0.5) == pytest.approx(max(gains_of_all))
 
 
 def half_the_weight(spectrum: Spectrum, total: Array, lam: float) -> GainBound:

@@ -26,10 +26,13 @@ VALUES: dict[str, list[Any]] = {
     "c": [3.0, 0.0, 1.0],
     "confidence_width": [0.5, 2.0, 4.0],
     "delta": [0.01, 0.1, 0.6],
+    "detection": [0.5, 0.05, 2.0],
     "discount": [0.8, 1.0, 0.95],
     "eps": [0.02, 0.2, 0.001],
     "epsilon": [0.02, 0.2, 0.5],
+    "eviction": [2.0, 0.05, 8.0],
     "exploration": [1.0, 0.3, 3.0],
+    "finest": [1.0, 16.0, 0.2],
     "gamma": [0.2, 0.5, 0.9],
     "information_gain": [1.0, 5.0, 30.0],
     "injection": [0.01, 0.3, 0.05],
@@ -62,6 +65,14 @@ SHARED = {
 COVERED = {"delta", "norm_bound", "confidence_width", "noise_scale", "regularization"}
 # What else makes a parameter matter within a run.
 RATHER: dict[tuple[str, str], dict[str, Any]] = {
+    ("adswitch", "detection"): {"eviction": 0.05},
+    ("adswitch", "finest"): {"eviction": 0.05},
+    ("bob-lin-ucb", "gamma"): {
+        "block_length": 1,
+        "windows": (2, 4, 8),
+        "reward_range": (-1.5, 1.5),
+        "noise_scale": 0.01,
+    },
     ("bob-wgp-ucb", "gamma"): {
         "block_length": 1,
         "discounts": (0.3, 0.6, 0.8, 1.0),
@@ -75,6 +86,7 @@ RATHER: dict[tuple[str, str], dict[str, Any]] = {
     ("m-ucb", "num_changes"): {"threshold": 0.5},
     ("m-ucb", "threshold"): {"window": 4, "gamma": 0.9},
     ("m-ucb", "window"): {"threshold": 0.5, "gamma": 0.9},
+    ("pht-ucb", "epsilon"): {"threshold": 0.3, "alpha": 0.4},
     ("pe-gp-ucb", "delta"): {"confidence_width": "theory"},
     **{("master", key): {"scale": 1e-4} for key in ("information_gain", "delta", "noise_scale")},
     **{("master", key): {"scale": 1e-4} for key in ("norm_bound", "regularization")},
@@ -136,7 +148,7 @@ def play(name: str, learner: int | None, steps: int, **parameters: Any) -> Any:
         agent.observe(action, np.array(rewards) if learner is None else rewards[0])
         actions.append(np.array(rows))
     found = [np.stack(actions, axis=1)]
-    if name == "bob-wgp-ucb":
+    if name.startswith("bob-"):
         found.append(agent.restart_rule.weights.probabilities())
     for what in ("posterior", "beta", "information_gain"):
         if callable(getattr(agent, what, None)):

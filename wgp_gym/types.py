@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "Action",
     "Actions",
+    "AnyArray",
     "Array",
     "Floats32",
     "Indices",
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+AnyArray = NDArray[Any]
+"""An array of any type."""
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 """Numbers that count or point: arms, steps, places in an array."""

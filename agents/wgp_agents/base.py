@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from os import PathLike
+from pathlib import Path
+from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +27,11 @@ from wgp_agents.core.feedback import (
     of_active,
 )
 from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
+from wgp_agents.core.origin import Origin, origin_of
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.resume import restoration, state_of
+from wgp_agents.core.state import Entry, State
+from wgp_agents.core.state_file import read_state, write_file
 from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.problem import BanditProblem
@@ -63,8 +69,8 @@ class Agent(ABC):
     The bounds B and B_T differ from episode to episode: they are read from the environment anew
     whenever a learner restarts.
 
-    Several threads may use one agent: each call is whole. To save one that others use, pickle a
-    copy that `copy.deepcopy` made.
+    Several threads may use one agent: each call is whole. `save` and `load` keep what it has
+    learned from one run of a program to the next; pickle does so within one version only.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -84,6 +90,8 @@ class Agent(ABC):
     takes_units: bool = True
     takes_allowed: bool = False
     """Whether its choice keeps to `allowed`; where not, `act` refuses to be given any."""
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_origin", "_tree")
+    """Attributes of its class that are no part of its state: see `wgp_agents.core.state`."""
 
     def __init__(self, env: EnvLike) -> None:
         self._lock = threading.RLock()
@@ -97,9 +105,10 @@ class Agent(ABC):
         # How often each learner was shown new arms since feedback about the last ones.
         self._unanswered = np.zeros(self.num_learners, np.int64)
         self._tree: KDTree | None = None
+        self._origin: Origin | None = None  # what it was before its first `reset`
         owner = type(self).__name__
         self._wrapped = read_wrappers(env, owner)
-        self._units = Units(owner)
+        self._units = Units(owner, self.num_learners)
 
     def __getstate__(self) -> dict[str, object]:
         """Return all but the lock, which belongs to this process."""
@@ -164,6 +173,7 @@ class Agent(ABC):
             self._streams.reseed(seeds, mask)
 
     def _begin(self, mask: Mask) -> None:
+        self._known_origin()
         self.problem = self._read_problem()
         if mask.all():
             self.arms = self.allowed = None
@@ -282,6 +292,68 @@ class Agent(ABC):
                 "observe(action, reward, arms=...)."
             )
         return self.arms
+
+    def _known_origin(self) -> Origin:
+        """Return what this agent was made as."""
+        if self._origin is None:
+            self._origin = origin_of(self)
+        return self._origin
+
+    def _make_part(self, name: str) -> object:
+        """Return a new part for the attribute `name`, which a state has, and this agent not yet."""
+        return UniformStreams([0] * self.num_learners) if name == "_streams" else None
+
+    @locked
+    def state_dict(self) -> State:
+        """Return all that the learners know, as arrays and plain values by name.
+
+        Functions, the problem and what follows from the parameters are no part of it. The arrays
+        are copies.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            TypeError: If a part of your own holds what cannot be written down; the error names it.
+        """
+        self._require_reset()
+        return state_of(self, self._known_origin())
+
+    @locked
+    def load_state_dict(self, state: Mapping[str, Entry]) -> None:
+        """Go on from the state of an agent of the same class, parameters and problem.
+
+        Until the next `reset` it plays just as that one would, whatever its seed and past were.
+        B and B_T are those of the episode in which the state was taken.
+
+        Args:
+            state: What `state_dict` returned.
+
+        Raises:
+            ValueError: If it is the state of another agent, or none, or of another format. The
+                agent is then as it was.
+        """
+        restoration(self, state, self._known_origin()).apply()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write `state_dict` to a file, whole or not at all: an .npz archive without pickle.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            TypeError: If a part of your own holds what cannot be written down; the error names it.
+            OSError: If the file cannot be written.
+        """
+        write_file(self.state_dict(), Path(path))
+
+    @locked
+    def load(self, path: str | PathLike[str]) -> None:
+        """Go on from a file that `save` wrote: see `load_state_dict`. No code in a file is run.
+
+        Raises:
+            ValueError: If it is no such file, damaged, or far larger than one of this agent, or the
+                state of another agent or format. The agent is then as it was.
+            OSError: If the file cannot be read.
+        """
+        held = sum(trace.held for trace in self._known_origin().values())
+        self.load_state_dict(read_state(Path(path), held))
 
     def _require_reset(self) -> UniformStreams:
         if self._streams is None:

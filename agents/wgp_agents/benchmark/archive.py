@@ -11,22 +11,20 @@ import json
 import math
 import zipfile
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from wgp_agents.benchmark.files import Damaged, Row
 from wgp_agents.benchmark.layout import Arrays, Layout
 from wgp_agents.benchmark.output import LONGEST, diff_values
-from wgp_agents.core.zips import plainly_packed
+from wgp_agents.core.zips import array_header, plainly_packed
 from wgp_gym.validation import cut
 
 __all__ = ["pack", "room_for", "unpack"]
 
 IDENTITY = "identity"  # the array that says what the unit is, in JSON
-MOST_HEADER = 256  # characters of an array's header: numpy writes 118 for these
 ROOM = 1 << 16  # bytes for headers, and for the identity of another unit
 
 
@@ -78,7 +76,7 @@ def unpack(data: bytes, layout: Layout, identity: Row, names: Iterable[str]) -> 
 def check_identity(stored: zipfile.ZipFile, identity: Row) -> None:
     """Check that a file is that of a unit."""
     with stored.open(f"{IDENTITY}.npy") as file:
-        (length,), _, dtype = header(file)
+        (length,), _, dtype = array_header(file)
         if dtype != np.uint8 or length > len(written(identity)) + ROOM:
             raise Damaged("does not say what unit it is of.")
         found, meant = json.loads(file.read(length)), json.loads(written(identity))
@@ -93,19 +91,10 @@ def member(
 ) -> NDArray[Any]:
     """Return an array, of the one type and shape that it may have."""
     with stored.open(f"{name}.npy") as file:
-        if header(file) != (shape, False, dtype):
+        if array_header(file) != (shape, False, dtype):
             raise Damaged(f"holds {name!r} of another type or shape.")
         size = dtype.itemsize * math.prod(shape)
         data = file.read(size + 1)  # to its end, where its own checksum is compared
     if len(data) != size:
         raise Damaged(f"holds {name!r} of another type or shape.")
     return np.frombuffer(data, dtype).reshape(shape)
-
-
-def header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, whether it is in Fortran order, and the type of an array in a file."""
-    if npy.read_magic(file) != (1, 0):
-        raise Damaged("holds an array of another format.")
-    found: tuple[tuple[int, ...], bool, np.dtype[Any]]
-    found = npy.read_array_header_1_0(file, max_header_size=MOST_HEADER)
-    return found

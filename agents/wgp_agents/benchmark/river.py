@@ -61,7 +61,7 @@ class RiverPolicy:
         )
         rewritten = read_wrappers(env, "RiverPolicy").rewards
         if rewritten and self.agent.takes_units:
-            Units(type(self.agent).__name__).changed(rewritten, problem, stacklevel=4)
+            Units(type(self.agent).__name__, 1).changed(rewritten, problem, stacklevel=4)
         self.agent.reset(seed)
         self._size = len(problem.domain)
         self._arms: dict[Hashable, int] = {}  # by the names that `pull` gives them first

@@ -72,12 +72,17 @@ class Units:
 
     Args:
         owner: The agent's name.
+        learners: B.
     """
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, learners: int) -> None:
         self._owner, self._warned = owner, False
         self._bounds: RewardBounds | None = None
-        self._low, self._high = np.zeros((2, 1))
+        self._low, self._high = np.zeros((2, learners))
+
+    def _make_part(self, name: str) -> RewardBounds | None:
+        """Return a part that a state may have: see `wgp_agents.core.state`."""
+        return RewardBounds(self._low, self._low, self._low, "") if name == "_bounds" else None
 
     def expect(self, bounds: RewardBounds | None, horizon: int) -> None:
         """Take note of what the learners take for granted; None: of nothing.

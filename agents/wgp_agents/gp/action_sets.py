@@ -106,6 +106,7 @@ class ActionSet(ABC):
 
     stays: ClassVar[bool] = True
     """Whether the candidates are the same at each step, so that a posterior of them can be kept."""
+    _constants: ClassVar[tuple[str, ...]] = ("basis", "unused", "_nothing")
     exact: ClassVar[bool] = True
     """Whether the features of plays leave out nothing to speak of."""
 
@@ -167,6 +168,8 @@ class FixedArms(ActionSet):
         regularization: lambda of every learner, `(B,)`.
         max_features: The largest number of features, which overrides the tolerance.
     """
+
+    _constants = ("candidates", "_domain", "_rows", "_points")
 
     def __init__(
         self,
@@ -234,6 +237,7 @@ class ChangingArms(ActionSet):
     """
 
     stays = False
+    _constants = ("_map", "_stand_ins")
 
     def __init__(self, source: FeatureSource, domain: Array, regularization: Array) -> None:
         self._map: FeatureMap

@@ -52,6 +52,7 @@ class Box(ActionSet):
     """
 
     exact = False
+    _constants = ("candidates", "_places", "_domain", "_extend", "_around", "_stencil")
 
     def __init__(self, source: FeatureSource, domain: Array, regularization: Array) -> None:
         dim = domain.shape[1]

@@ -47,6 +47,8 @@ class GainBounds:
         problem: The problem.
     """
 
+    _constants = ("basis",)
+
     def __init__(
         self, kind: str, basis: Basis, source: FeatureSource, problem: BanditProblem
     ) -> None:

@@ -137,6 +137,12 @@ class MASTER(Agent):
         self._active = ActiveInstances(self.action_set, self._instances)
         self._fired = np.zeros((3, batch), np.int64)
 
+    def _make_part(self, name: str) -> object:
+        """Return another instance, or what every agent may need."""
+        if name == "_instances":
+            return RestartSurrogate(self.action_set)
+        return super()._make_part(name)
+
     def _numbers(
         self, name: str, value: ArrayLike, high: float = math.inf, closed: str = "left"
     ) -> Array:

@@ -177,6 +177,10 @@ class ActiveInstances(Surrogate):
         self._known: tuple[Points, Prediction] | None = None  # since the last observation
         self._room = np.empty((2, 0, 0))
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return all but what is at hand."""
+        return {**vars(self), "_known": None, "_room": np.empty((2, 0, 0))}
+
     def follow(self, order: Indices) -> None:
         """Let the instances of these orders, `(B,)`, play and learn."""
         self._order, self._known = order, None

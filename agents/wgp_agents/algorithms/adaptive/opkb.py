@@ -90,6 +90,8 @@ class OPKB(Agent):
     without Prior Knowledge. AISTATS 2023.
     """
 
+    _constants = ("basis", "_design", "_blocks")
+
     def __init__(
         self,
         env: EnvLike,

@@ -112,6 +112,8 @@ class Replays:
         arrays: The state.
     """
 
+    _constants = ("basis",)
+
     def __init__(
         self,
         basis: Basis,

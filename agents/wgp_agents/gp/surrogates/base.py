@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class Surrogate(ABC):
             holds from then on.
     """
 
+    _constants: ClassVar[tuple[str, ...]] = ("basis", "unused")
     nothing_forgotten: float = math.inf
     """The value of the forgetting parameter with which everything is kept for good."""
 
@@ -148,6 +149,7 @@ class FeatureSurrogate(Surrogate):
     mean: Array
     variance: Array
     bound_variance: Array
+    _constants = ("_candidates",)
 
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set)
@@ -156,8 +158,8 @@ class FeatureSurrogate(Surrogate):
         self._at_hand: dict[int, Predictor] = {}  # by learner, since the last observation
 
     def __getstate__(self) -> dict[str, object]:
-        """Return all but the predictors: functions cannot be pickled."""
-        return {**vars(self), "_at_hand": {}}
+        """Return all but what is at hand: functions cannot be pickled."""
+        return {**vars(self), "_at_hand": {}, "_known": None}
 
     @abstractmethod
     def predictor(self, i: int) -> Predictor:

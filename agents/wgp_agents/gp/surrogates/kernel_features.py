@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class KernelFeatures(ABC):
         rank: The number of features of each kernel, `(G,)`.
     """
 
+    _constant: ClassVar[bool] = True  # no part of a state
     rank: Indices
 
     @abstractmethod

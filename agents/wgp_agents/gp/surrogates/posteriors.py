@@ -22,6 +22,8 @@ MANY_FEATURES = 64  # above it, BLAS per learner
 class RankOnePosterior:
     """The posterior of unweighted data on fixed arms, by rank-one updates: O(m^2 + m n) a step."""
 
+    _constants = ("basis",)
+
     def __init__(self, action_set: ActionSet) -> None:
         basis = action_set.basis
         batch, (m, n) = len(basis.regularization), basis.phi.shape
@@ -80,6 +82,8 @@ class GramPosterior:
         action_set: What is chosen from.
         tight: Whether to keep the variances of [Deng22] Theorem 2 too.
     """
+
+    _constants = ("basis",)
 
     def __init__(self, action_set: ActionSet, *, tight: bool = False) -> None:
         basis = action_set.basis

@@ -68,6 +68,8 @@ class SpatiotemporalSurrogate(FeatureSurrogate):
         kept: The state.
     """
 
+    _constants = ("_space",)
+
     def __init__(
         self,
         action_set: ActionSet,

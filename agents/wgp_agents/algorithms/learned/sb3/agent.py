@@ -51,6 +51,8 @@ class SB3Agent(Agent):
         ValueError: If the model does not fit the problem, or its file is damaged.
     """
 
+    _constants = ("_model", "_weights")
+
     def __init__(
         self,
         env: EnvLike,
@@ -63,6 +65,8 @@ class SB3Agent(Agent):
     ) -> None:
         super().__init__(env)
         self._model, notes = resolve_model(algo, model, self.problem, environment_id(env), trust)
+        parts = self._model.policy.parameters()  # so that a state of another model is told apart
+        self._weights = np.array([float(part.detach().double().abs().sum()) for part in parts])
         dim = self.problem.domain.shape[1]
         shape: tuple[int, ...] = self._model.observation_space.shape or ()
         size = shape[0] if len(shape) == 1 else 0

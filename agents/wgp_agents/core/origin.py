@@ -1,0 +1,98 @@
+"""What an agent was made as, in a few numbers: an agent that was made otherwise has others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from wgp_agents.core.access import Reader
+from wgp_agents.core.state import CONSTANT, FOREIGN, ROOT, root_of
+from wgp_gym.types import AnyArray
+
+__all__ = ["Origin", "Trace", "differences", "origin_of"]
+
+
+class Trace(NamedTuple):
+    """A few numbers that tell an array, a number or a text from others.
+
+    Attributes:
+        kind: Of its type and shape, or of a text.
+        total: A weighted sum.
+        size: The sum of absolute values.
+        held: Its bytes.
+    """
+
+    kind: float
+    total: float = 0.0
+    size: float = 0.0
+    held: int = 0
+
+
+Origin = dict[str, Trace]
+"""The traces of all that is in an agent, by path."""
+
+EPISODE = ("norm_bound", "variation_budget")  # of a problem; they differ from episode to episode
+MOST, DEEPEST = 10_000, 50  # parts, and attributes of attributes, of whatever a user's own holds
+CLOSE = 1e-6  # of the sum of sizes: another processor rounds otherwise
+
+
+def origin_of(agent: object) -> Origin:
+    """Return what an agent that has just been made is: its parameters, its problem and tables."""
+    origin: Origin = {}
+    for path, value in islice(leaves(agent, ROOT, {}), MOST):
+        if isinstance(value, (np.ndarray, bool, int, float, np.generic)):
+            origin[path] = traced(np.asarray(value))
+        else:
+            origin[path] = Trace(float(crc32(str(value).encode())))
+    return origin
+
+
+def leaves(value: object, path: str, seen: dict[int, object]) -> Iterator[tuple[str, object]]:
+    """Yield the arrays, numbers and texts of a part, by path; of others the name of their kind."""
+    if value is None or isinstance(value, (str, bool, int, float, np.ndarray, np.generic)):
+        yield path, value
+    elif id(value) not in seen and not isinstance(value, Reader) and path.count(".") < DEEPEST:
+        seen[id(value)] = value
+        inside = below(value)
+        kind = value if isinstance(value, CONSTANT) else type(value)
+        yield path, getattr(kind, "__qualname__", type(kind).__qualname__)
+        for name, child in inside.items():
+            yield from leaves(child, f"{path}.{name}", seen)
+
+
+def below(value: object) -> dict[object, object]:
+    """Return what is in a collection or an object, by name."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, (list, tuple)):
+        return dict(enumerate(value))
+    if isinstance(value, CONSTANT) or root_of(type(value)) in FOREIGN:
+        return {}
+    left = EPISODE if type(value).__name__ == "BanditProblem" else ()
+    held = getattr(value, "__dict__", {})
+    return {name: one for name, one in held.items() if name not in (*left, "_lock")}
+
+
+def traced(array: AnyArray) -> Trace:
+    """Return the trace of an array."""
+    kind = float(crc32(f"{array.dtype.kind}{array.shape}".encode()))
+    if array.dtype.kind not in "biuf":
+        return Trace(kind)
+    flat = np.nan_to_num(array.astype(float).ravel(), nan=-1.5)
+    tame = np.arcsinh(flat)  # no sum of numbers of any size overflows
+    weights = np.cos(np.arange(flat.size))
+    return Trace(kind, float(weights @ tame), float(np.abs(tame).sum()), array.nbytes)
+
+
+def differences(mine: Origin, others: AnyArray) -> str | None:
+    """Return the first path at which another origin, its rows `(L, 3)`, differs; None: nowhere."""
+    if others.shape != (len(mine), 3):
+        return ROOT
+    for (path, trace), (kind, total, _) in zip(mine.items(), others.tolist(), strict=True):
+        if trace.kind != kind or not abs(trace.total - total) <= CLOSE * max(trace.size, CLOSE):
+            return path
+    return None

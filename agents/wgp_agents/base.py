@@ -90,7 +90,7 @@ class Agent(ABC):
     takes_units: bool = True
     takes_allowed: bool = False
     """Whether its choice keeps to `allowed`; where not, `act` refuses to be given any."""
-    _constants: ClassVar[tuple[str, ...]] = ("problem", "_origin", "_tree")
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_origin", "_tree", "_rows")
     """Attributes of its class that are no part of its state: see `wgp_agents.core.state`."""
 
     def __init__(self, env: EnvLike) -> None:

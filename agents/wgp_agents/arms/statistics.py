@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.detectors.detector import Detector
 from wgp_agents.kernels.arm_statistics import add_plays, fade, slide
 from wgp_gym.types import Array, Indices, Mask
@@ -109,6 +110,8 @@ class WindowPlays(ArmStatistics):
         window: W, whole numbers of at least 1, or infinite, `(B,)`.
     """
 
+    _stores = ("_arms", "_rewards")
+
     def __init__(self, batch: int, num_arms: int, window: Array) -> None:
         super().__init__(batch, num_arms)
         self.window, self._length = np.empty(batch), np.zeros(batch, np.int64)
@@ -117,6 +120,11 @@ class WindowPlays(ArmStatistics):
         room = min(ROOM, int(self._length.max()))
         self._arms = np.zeros((batch, room), np.int64)
         self._rewards = np.zeros((batch, room))
+
+    def _check_state(self) -> None:
+        check_rooms(self, self._arms, self._rewards)
+        check_counts(self, "arms", self._arms, self.counts.shape[1] - 1)
+        check_counts(self, "plays", np.minimum(self.steps, self._length), self._arms.shape[1])
 
     def set_window(self, window: Array, mask: Mask) -> None:
         """Give the learners in `mask` `(B,)`, who must be without plays, another window, `(B,)`."""

@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -20,20 +20,31 @@ from wgp_agents.core.state import (
     attributes,
     is_constant,
     is_streams,
+    named,
+    refuse,
+    root_of,
 )
 from wgp_gym.types import AnyArray
 from wgp_gym.validation import cut, shown
 
-__all__ = ["Restoration", "refuse"]
+__all__ = ["Restoration"]
 
 PLAIN = (type(None), bool, int, float, np.generic, str)
 NOWHERE = object()  # in the place of what an agent does not have
-Maker: TypeAlias = Callable[[], object] | None
 
 
-def refuse(rule: str, fault: str) -> NoReturn:
-    """Raise the ValueError of a state that cannot be loaded."""
-    raise ValueError(f"The 'state' of an agent must be {rule}. Got {fault} instead.")
+class Place(NamedTuple):
+    """What is known of a place in an agent.
+
+    Attributes:
+        make: What makes a part for it, if there is none.
+        grows: Whether its arrays may be longer or shorter along their second axis.
+        free: Whether they may have any shape.
+    """
+
+    make: Callable[[], object] | None = None
+    grows: bool = False
+    free: bool = False
 
 
 class Restoration:
@@ -54,21 +65,29 @@ class Restoration:
         self._state, self._left = state, dict.fromkeys(state)
         self._made: dict[str, object] = {}
         self._claimed: set[int] = set()
-        self._changes: list[Callable[[], object]] = []
+        self._changes: list[tuple[Callable[[], object], Callable[[], object]]] = []  # and back
+        self._checks: list[Callable[[], object]] = []
         self._kept: list[object] = []  # so that no `id` is used again
-        self._restore(agent, ROOT, None)
+        self._restore(agent, ROOT, Place())
         if self._left:
             self._fault(min(self._left), "is nothing that this agent has")
 
     def apply(self) -> None:
-        """Make the changes."""
-        for change in self._changes:
-            change()
+        """Make the changes, or none if the parts refuse what they then hold."""
+        try:
+            for change, _ in self._changes:
+                change()
+            for check in self._checks:
+                check()
+        except BaseException:
+            for _, back in reversed(self._changes):
+                back()
+            raise
 
     def _fault(self, path: str, fault: str) -> NoReturn:
         refuse("that of an agent made alike", f"one whose {cut(path)} {fault}")
 
-    def _restore(self, now: object, path: str, make: Maker) -> object:
+    def _restore(self, now: object, path: str, place: Place) -> object:
         """Return what is to stand at a path, where `now` does."""
         if path not in self._state:
             if not is_constant(now):
@@ -78,13 +97,13 @@ class Restoration:
         self._left.pop(path, None)
         if isinstance(entry, str) and entry.startswith(SAME):
             other = self._made.get(entry.removeprefix(SAME), NOWHERE)
-            if other is NOWHERE or not alike(other, now):
+            if other is NOWHERE or not alike(other, now, place):
                 self._fault(path, "is the same as another part")
             return other
         if isinstance(entry, np.ndarray):
-            found = self._array(entry, now, path)
+            found = self._array(entry, now, path, place)
         elif isinstance(entry, str) and not entry.startswith(TEXT):
-            return self._collection(entry, now, path, make)
+            return self._collection(entry, now, path, place)
         else:
             found = entry.removeprefix(TEXT) if isinstance(entry, str) else entry
             fits = isinstance(now, PLAIN) or now is NOWHERE
@@ -97,13 +116,13 @@ class Restoration:
         self._made[path] = found
         return found
 
-    def _array(self, entry: AnyArray, now: object, path: str) -> object:
+    def _array(self, entry: AnyArray, now: object, path: str, place: Place) -> object:
         if entry.dtype.kind not in KINDS:
             self._fault(path, f"holds {entry.dtype}")
         if is_streams(now):
             return self._streams(entry, now, path)
         if isinstance(now, np.ndarray):
-            if not alike(entry, now):
+            if not alike(entry, now, place):
                 self._fault(path, f"is an array {entry.shape} of {entry.dtype}")
             if not now.flags.writeable and np.array_equal(entry, now):
                 return now
@@ -122,21 +141,22 @@ class Restoration:
         for generator, words in zip(generators, entry.reshape(-1, 6).tolist(), strict=True):
             if not (words[3] % 2 and words[4] < 2 and words[5] < 2**32):
                 self._fault(path, "is no state of a generator")
-            change = partial(setattr, generator.bit_generator, "state", generator_state(words))
-            self._changes.append(change)
+            bits = generator.bit_generator
+            change = partial(setattr, bits, "state", generator_state(words))
+            self._changes.append((change, partial(setattr, bits, "state", bits.state)))
         return now
 
-    def _collection(self, entry: str, now: object, path: str, make: Maker) -> object:
+    def _collection(self, entry: str, now: object, path: str, place: Place) -> object:
         mark, _, said = entry.partition(" ")
         if mark == "@tuple":
-            return self._tuple(self._count(said, path), now, path, make)
+            return self._tuple(self._count(said, path), now, path, place)
         if mark == "@list":
-            return self._list(self._count(said, path), now, path, make)
+            return self._list(self._count(said, path), now, path, place)
         if mark == "@dict":
-            return self._dict(said, now, path, make)
+            return self._dict(said, now, path, place)
         if mark != "@part":
             self._fault(path, f"is {shown(entry)}")
-        return self._part(said, now, path, make)
+        return self._part(said, now, path, place)
 
     def _count(self, said: str, path: str) -> int:
         """Return how many items a collection has, at most as many as there are entries."""
@@ -152,36 +172,36 @@ class Restoration:
         self._kept.append(now)
         self._made[path] = now
 
-    def _items(self, now: Sequence[object], names: list[str], make: Maker) -> list[object]:
+    def _items(self, now: Sequence[object], names: list[str], place: Place) -> list[object]:
         held = [*now[: len(names)], *[NOWHERE] * (len(names) - len(now))]
-        return [self._restore(one, name, make) for one, name in zip(held, names, strict=True)]
+        return [self._restore(one, name, place) for one, name in zip(held, names, strict=True)]
 
-    def _tuple(self, count: int, now: object, path: str, make: Maker) -> object:
-        if not isinstance(now, tuple) and make is not None:
-            now = make()
+    def _tuple(self, count: int, now: object, path: str, place: Place) -> object:
+        if not isinstance(now, tuple) and place.make is not None:
+            now = place.make()
         held = now if isinstance(now, tuple) else ()
         fields = getattr(now, "_fields", None)
         wrong = not isinstance(now, tuple) and now is not None and now is not NOWHERE
         if wrong or (fields is not None and len(fields) != count):
             self._fault(path, f"is a tuple of {count}")
         names = [f"{path}.{n}" for n in fields or ()] or [f"{path}[{i}]" for i in range(count)]
-        items = self._items(held, names, make)
+        items = self._items(held, names, place)
         if len(items) != len(held) or any(a is not b for a, b in zip(items, held, strict=True)):
             held = type(held)(*items) if fields else tuple(items)  # type: ignore[arg-type]
         self._made[path] = held
         return held
 
-    def _list(self, count: int, now: object, path: str, make: Maker) -> object:
+    def _list(self, count: int, now: object, path: str, place: Place) -> object:
         if now is None or now is NOWHERE:
             now = []
         if not isinstance(now, (list, deque)):
             self._fault(path, "is a list")
         self._claim(now, path)
-        items = self._items([*now], [f"{path}[{i}]" for i in range(count)], make)
-        self._changes += [now.clear, partial(now.extend, items)]
+        items = self._items([*now], [f"{path}[{i}]" for i in range(count)], place)
+        self._changes.append((partial(refill, now, items), partial(refill, now, [*now])))
         return now
 
-    def _dict(self, said: str, now: object, path: str, make: Maker) -> object:
+    def _dict(self, said: str, now: object, path: str, place: Place) -> object:
         if now is None or now is NOWHERE:
             now = {}
         try:
@@ -193,35 +213,51 @@ class Restoration:
             self._fault(path, "is a dict")
         self._claim(now, path)
         held = {key: now.get(key, NOWHERE) for key in keys}
-        items = {k: self._restore(v, f"{path}[{k!r}]", make) for k, v in held.items()}
-        self._changes += [now.clear, partial(now.update, items)]
+        items = {k: self._restore(v, f"{path}[{k!r}]", place) for k, v in held.items()}
+        self._changes.append((partial(refill, now, items), partial(refill, now, {**now})))
         return now
 
-    def _part(self, said: str, now: object, path: str, make: Maker) -> object:
-        if (now is None or now is NOWHERE) and make is not None:
-            now = make()
+    def _part(self, said: str, now: object, path: str, place: Place) -> object:
+        if (now is None or now is NOWHERE) and place.make is not None:
+            now = place.make()
         kind = type(now)
         if kind.__qualname__ != said or not hasattr(now, "__dict__") or is_constant(now):
             self._fault(path, f"is a {cut(said, 80)}")
         self._claim(now, path)
-        maker = getattr(now, "_make_part", None)
+        maker, stores = getattr(now, "_make_part", None), named(kind, "_stores")
+        free, held = root_of(kind) != "wgp_agents", vars(now)
         for name, value in attributes(now, path).items():
-            made = self._restore(value, f"{path}.{name}", maker and partial(maker, name))
-            self._changes.append(partial(vars(now).__setitem__, name, made))
+            below = Place(maker and partial(maker, name), name in stores, free)
+            made = self._restore(value, f"{path}.{name}", below)
+            change = partial(held.__setitem__, name, made)
+            self._changes.append((change, partial(held.__setitem__, name, held[name])))
+        if hasattr(now, "_check_state"):
+            self._checks.append(now._check_state)
         return now
 
 
-def alike(found: object, now: object) -> bool:
-    """Tell whether one part may stand in the place of another, or of none.
+def refill(now: object, items: object) -> None:
+    """Give a list, a deque or a dict other items."""
+    if isinstance(now, dict) and isinstance(items, dict):
+        now.clear()
+        now.update(items)
+    elif isinstance(now, (list, deque)) and isinstance(items, list):
+        now.clear()
+        now.extend(items)
 
-    A store of an array may have grown, along its second axis.
-    """
+
+def alike(found: object, now: object, place: Place) -> bool:
+    """Tell whether one part may stand in the place of another, or of none."""
     if now is None or now is NOWHERE:
         return True
     if not (isinstance(found, np.ndarray) and isinstance(now, np.ndarray)):
         return type(found) is type(now)
-    sizes = [shape[:1] + shape[2:] for shape in (found.shape, now.shape)]
-    return found.dtype == now.dtype and found.ndim == now.ndim and sizes[0] == sizes[1]
+    if found.dtype != now.dtype or found.ndim != now.ndim:
+        return False
+    shapes = found.shape, now.shape
+    if place.grows:
+        shapes = shapes[0][:1] + shapes[0][2:], shapes[1][:1] + shapes[1][2:]
+    return place.free or shapes[0] == shapes[1]
 
 
 def generator_state(words: list[int]) -> dict[str, object]:

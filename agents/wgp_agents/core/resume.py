@@ -9,8 +9,8 @@ from importlib.metadata import version
 import numpy as np
 
 from wgp_agents.core.origin import Origin, differences
-from wgp_agents.core.restoration import Restoration, refuse
-from wgp_agents.core.state import ROOT, Entry, State, Writer
+from wgp_agents.core.restoration import Restoration
+from wgp_agents.core.state import ROOT, Entry, State, Writer, refuse
 from wgp_gym.validation import reject, shown
 
 __all__ = ["FORMAT", "restoration", "state_of"]

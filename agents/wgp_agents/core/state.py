@@ -14,8 +14,10 @@ plain values. `Writer` names each by its path, as "agent.surrogate.held"; the wa
 
 What never changes stays out: functions, classes, environments, frozen dataclasses (kernels,
 problems), parts of a class with `_constant = True`, and attributes that a class names in
-`_constants`. So does what `__getstate__` leaves out. A part that is there only at times is made by
-its owner's `_make_part(name)`.
+`_constants`. So does what `__getstate__` leaves out. A class of ours may have three more words:
+`_make_part(name)` makes a part that is there only at times; `_stores` names arrays that may grow
+(of a user's class, all may); `_check_state()` refuses what would lead a compiled loop out of its
+arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -48,9 +50,13 @@ __all__ = [
     "State",
     "Writer",
     "attributes",
+    "check_counts",
+    "check_rooms",
     "is_constant",
     "is_streams",
     "listed",
+    "named",
+    "refuse",
     "root_of",
 ]
 
@@ -64,9 +70,38 @@ CONSTANT = (
     *(type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, partial, np.ufunc),
     *(gymnasium.Env, VectorEnv, KDTree),
 )
-FOREIGN = ("numpy", "scipy", "torch", "gymnasium", "threading", "_thread", "builtins", "numba")
+FOREIGN = (
+    "numpy",
+    "scipy",
+    "torch",
+    "gymnasium",
+    "threading",
+    "_thread",
+    "builtins",
+    "numba",
+    "_io",
+)
 KINDS = "biufcUS"  # of arrays that can be written without pickle
 WORD = 2**64
+
+
+def refuse(rule: str, fault: str) -> NoReturn:
+    """Raise the ValueError of a state that cannot be loaded."""
+    raise ValueError(f"The 'state' of an agent must be {rule}. Got {fault} instead.")
+
+
+def check_counts(owner: object, name: str, values: AnyArray, most: int) -> None:
+    """Refuse a state whose counts or indices are not from 0 to `most`."""
+    if values.size and not (values.min() >= 0 and values.max() <= most):
+        where = f"{type(owner).__name__}.{name}"
+        refuse(f"of an agent made alike: {where} in [0, {most}]", shown(values.tolist()))
+
+
+def check_rooms(owner: object, *stores: AnyArray) -> None:
+    """Refuse a state whose stores, which grow together along their second axis, do not agree."""
+    if len({store.shape[1] for store in stores}) > 1:
+        where = type(owner).__name__
+        refuse("of an agent made alike", f"stores of unlike size in a {where}")
 
 
 def is_constant(value: object) -> bool:
@@ -85,11 +120,22 @@ def root_of(kind: type) -> str:
 
 def attributes(part: object, path: str) -> dict[str, object]:
     """Return the attributes of an object that belong to its state, as `__getstate__` says."""
-    held = part.__getstate__()
-    if held is not None and not isinstance(held, dict):
-        raise TypeError(f"{path}, a {type(part).__name__}, must have attributes in a dict.")
-    left = {name for kind in type(part).__mro__ for name in vars(kind).get("_constants", ())}
-    return {name: value for name, value in (held or {}).items() if name not in left}
+    try:
+        held = part.__getstate__() or {}
+    except Exception:  # as of an open file
+        held = None
+    if root_of(type(part)) in FOREIGN or not isinstance(held, dict):
+        raise TypeError(
+            f"{path} must be made of arrays, generators, numbers, texts, lists, dicts and objects "
+            f"that have such attributes, to be written down. Got {shown(part)}."
+        )
+    left = named(type(part), "_constants")
+    return {name: value for name, value in held.items() if name not in left}
+
+
+def named(kind: type, word: str) -> set[str]:
+    """Return the attributes that a class and its bases name under a word."""
+    return {name for one in kind.__mro__ for name in vars(one).get(word, ())}
 
 
 def is_streams(value: object) -> bool:
@@ -126,14 +172,8 @@ def children(value: object, path: str) -> tuple[str, Iterator[tuple[str, object]
         if not all(type(key) in (str, int) for key in value):
             raise TypeError(f"{path} must have texts or ints as keys, to be written down.")
         return f"@dict {json.dumps([*value])}", ((f"{path}[{k!r}]", v) for k, v in value.items())
-    kind = type(value)
-    if root_of(kind) in FOREIGN or not hasattr(value, "__dict__"):
-        raise TypeError(
-            f"{path} must be made of arrays, generators, numbers, lists, dicts and objects that "
-            f"have such attributes, to be written down. Got {shown(value)} ({kind.__name__})."
-        )
     held = attributes(value, path)
-    return PART + kind.__qualname__, ((f"{path}.{n}", v) for n, v in held.items())
+    return PART + type(value).__qualname__, ((f"{path}.{n}", v) for n, v in held.items())
 
 
 class Writer:

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.detectors.detector import Detector
 from wgp_agents.kernels.detectors import glr_statistics, glr_thresholds
 from wgp_gym.types import Array, Mask
@@ -69,6 +70,8 @@ class GLR(Detector):
     2019.
     """
 
+    _stores = ("counts", "sums")
+
     def __init__(
         self,
         shape: tuple[int, ...],
@@ -92,6 +95,10 @@ class GLR(Detector):
         self.size, self._n = np.zeros((2, streams), np.int64)
         self.counts = np.zeros((streams, ROOM), np.int64)
         self.sums = np.zeros((streams, ROOM))
+
+    def _check_state(self) -> None:
+        check_rooms(self, self.counts, self.sums)
+        check_counts(self, "size", self.size, self.counts.shape[1])
 
     def _forget(self, mask: Mask) -> None:
         self.size[mask.ravel()] = 0

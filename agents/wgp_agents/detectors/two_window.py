@@ -44,6 +44,8 @@ class TwoWindowMean(Detector):
     for Piecewise-Stationary Bandit. AISTATS 2019.
     """
 
+    _constants = ("_half",)
+
     def __init__(self, shape: tuple[int, ...], *, window: ArrayLike, threshold: ArrayLike) -> None:
         super().__init__(shape)
         length = self._per_stream("window", window, 2, 2**31, whole=True)

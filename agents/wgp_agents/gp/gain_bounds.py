@@ -47,7 +47,7 @@ class GainBounds:
         problem: The problem.
     """
 
-    _constants = ("basis",)
+    _constants = ("basis", "_rows")
 
     def __init__(
         self, kind: str, basis: Basis, source: FeatureSource, problem: BanditProblem

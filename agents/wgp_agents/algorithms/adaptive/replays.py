@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wgp_agents.core.sampling import Seeds, fill_uniform
+from wgp_agents.core.state import check_counts
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.design import fill_designs, fill_factors
 from wgp_agents.kernels.jit import compiled, subroutine
@@ -130,6 +131,10 @@ class Replays:
         due, live = np.zeros((2, batch, orders), bool)
         sums = np.zeros((batch, orders, q))
         self.arrays = ReplayArrays(length, order, clock, due, live, strategies, factors, sums)
+
+    def _check_state(self) -> None:
+        check_counts(self, "order", self.arrays.order, self.arrays.live.shape[1] - 1)
+        check_counts(self, "length", self.arrays.length - 1, 2**62)
 
     def begin(self, rows: Indices, orders: Indices) -> None:
         """Begin a block of these orders `(b,)` for the learners `rows` `(b,)`."""

@@ -14,6 +14,7 @@ from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import fill_uniform, seeds_of
+from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.kernels.adswitch import SwitchNumbers, SwitchState, begin_all, oblige, switch
 from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import check_choice, check_int
@@ -84,6 +85,8 @@ class AdSwitch(ArmsAgent):
     and constants are those of public code (SMPyBandits, AdSwitchNew).
     """
 
+    _stores = ("state",)
+
     def __init__(
         self,
         env: EnvLike,
@@ -111,6 +114,13 @@ class AdSwitch(ArmsAgent):
         self._checked = np.zeros(batch, np.int64)  # the step that checks were last drawn for
         self.numbers = SwitchNumbers(*np.ones((4, batch)))
         self.state = empty_state(batch, num_arms)
+
+    def _check_state(self) -> None:
+        state = self.state
+        check_rooms(self, state.steps, state.counts, state.sums)
+        by_arm = (state.good, state.plays, state.target, state.mean, state.gap)
+        check_rooms(self, self._last, *by_arm, state.lower, state.upper)
+        check_counts(self, "size", state.size, state.steps.shape[1])
 
     def _clear(self, mask: Mask) -> None:
         horizon = self.problem.horizon

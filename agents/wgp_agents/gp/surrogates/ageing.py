@@ -17,6 +17,7 @@ import math
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays
 from wgp_agents.gp.surrogates.posteriors import GramPosterior
 from wgp_agents.gp.surrogates.weighted import WeightedSurrogate
@@ -67,6 +68,9 @@ class AgeingSurrogate(WeightedSurrogate):
         self._gram = posterior
         ratios = injection / self.basis.regularization
         self.bank = make_bank(ratios, horizon, len(self.basis.phi))
+
+    def _check_state(self) -> None:
+        check_counts(self, "terms", self.bank.terms, self.bank.grams.shape[1])
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is not used."""

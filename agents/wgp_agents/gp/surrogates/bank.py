@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import Prediction, Surrogate
 from wgp_agents.gp.surrogates.kernel_features import KernelFeatures
@@ -75,6 +76,8 @@ class ModelBank(Surrogate):
         models: The models, the first kernel's first. Of equals the first is chosen.
     """
 
+    _constants = ("models",)
+
     def __init__(
         self,
         action_set: ActionSet,
@@ -108,6 +111,10 @@ class ModelBank(Surrogate):
             latest=np.zeros((batch, rates.warmup)),
             seen=np.zeros(batch, np.int64),
         )
+
+    def _check_state(self) -> None:
+        check_counts(self, "chosen", self.kept.chosen, len(self.models.table) - 1)
+        check_counts(self, "seen", self.kept.seen, 2**62)
 
     def restart(self, mask: Mask, forgetting: Array | None = None) -> None:
         """Forget all that the learners in `mask` `(B,)` know; `forgetting` is not used."""

@@ -52,7 +52,7 @@ class Surrogate(ABC):
             holds from then on.
     """
 
-    _constants: ClassVar[tuple[str, ...]] = ("basis", "unused")
+    _constants: ClassVar[tuple[str, ...]] = ("basis", "unused", "_rows")
     nothing_forgotten: float = math.inf
     """The value of the forgetting parameter with which everything is kept for good."""
 
@@ -149,7 +149,7 @@ class FeatureSurrogate(Surrogate):
     mean: Array
     variance: Array
     bound_variance: Array
-    _constants = ("_candidates",)
+    _constants: ClassVar[tuple[str, ...]] = ("_candidates",)
 
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.gp.action_sets import ActionSet, Plays
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
 from wgp_agents.kernels.drift import (
@@ -44,12 +45,22 @@ class FilterSurrogate(FeatureSurrogate):
     """
 
     nothing_forgotten = 0.0
+    _stores = ("kept",)
 
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set)
         self.kept: DriftArrays = one_filter(len(self.held), *self.basis.phi.shape)
         self.mean, self.variance, self.gain = self.kept.mean, self.kept.variance, self.kept.gain
         self.bound_variance = self.variance
+
+    def _check_state(self) -> None:
+        self._check_filters(self.kept)
+
+    def _check_filters(self, kept: DriftArrays) -> None:
+        check_rooms(self, kept.covariance, kept.weights, kept.eps, kept.score, kept.gains)
+        check_rooms(self, kept.mean, kept.variance, self.basis.prior[None])
+        check_counts(self, "filters", kept.filters, kept.eps.shape[1])
+        check_counts(self, "chosen", np.stack([kept.chosen, kept.start]), kept.eps.shape[1] - 1)
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features `(m, q)`."""
@@ -185,6 +196,10 @@ class WalkSurrogate(FilterSurrogate):
         self._injection = injection
         self._level = one_filter(len(self.held), *self.basis.phi.shape)  # of f_t / v_t^{1/2}
         self._size = np.ones(len(self.held))  # v_t
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        self._check_filters(self._level)
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all, and start at t = 0; `forgetting` is not used."""

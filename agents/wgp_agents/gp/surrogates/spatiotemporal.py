@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Predictor
 from wgp_agents.kernels.wdbo import observe
@@ -68,7 +69,7 @@ class SpatiotemporalSurrogate(FeatureSurrogate):
         kept: The state.
     """
 
-    _constants = ("_space",)
+    _constants = ("_space", "_rules")
 
     def __init__(
         self,
@@ -110,6 +111,9 @@ class SpatiotemporalSurrogate(FeatureSurrogate):
         )
         self.kept, self.held, self.gain = kept, kept.held, kept.gain
         self.mean, self.variance, self.bound_variance = kept.mean, kept.variance, kept.variance
+
+    def _check_state(self) -> None:
+        check_counts(self, "held", self.kept.held, self._rules.capacity)
 
     @property
     def observed(self) -> Indices:

@@ -26,6 +26,7 @@ import math
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
 from wgp_agents.gp.surrogates.posteriors import (
@@ -97,6 +98,8 @@ class RestartSurrogate(WeightedSurrogate):
 class WindowSurrogate(WeightedSurrogate):
     """The posterior of the last `window` observations. A window of infinity keeps everything."""
 
+    _stores = ("_actions", "_rewards")
+
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set, unweighted_posterior(action_set))
         batch = len(self.held)
@@ -114,6 +117,11 @@ class WindowSurrogate(WeightedSurrogate):
         self._window[mask] = np.where(forgetting < LONGEST, forgetting, math.inf)[mask]
         self._seen[mask] = 0
         self._clear(mask)
+
+    def _check_state(self) -> None:
+        check_rooms(self, self._actions, self._rewards)
+        if self._actions.dtype == np.int64:
+            check_counts(self, "actions", self._actions, len(self.basis.prior) - 1)
 
     def _make_room(self, size: int) -> None:
         """Double the store until it holds `size` observations, and no more than were seen."""

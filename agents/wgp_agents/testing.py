@@ -201,10 +201,11 @@ def check_batches(trial: Trial) -> None:
 
 
 def check_copies(trial: Trial) -> None:
-    """Check that a copy, and what was pickled, goes on as the original."""
+    """Check that a copy, what was pickled, and who got its state, goes on as the original."""
     for batch in (None, B):
         run = trial.start(batch).play()
-        for how, copied in (("deepcopy", copy.deepcopy), ("pickle", pickled)):
+        ways: dict[str, Callable[[Run], Run]] = {"deepcopy": copy.deepcopy, "pickle": pickled}
+        for how, copied in (ways | {"state_dict": partial(restated, trial)}).items():
             rule = f"{how} gives an agent that goes on as the original, and apart from it"
             try:
                 twin = copied(run)
@@ -222,6 +223,15 @@ def pickled(run: Run) -> Run:
     """Return a run that was written down and read."""
     restored: Run = pickle.loads(pickle.dumps(run))
     return restored
+
+
+def restated(trial: Trial, run: Run) -> Run:
+    """Return a run with another agent that was brought to the state of this one."""
+    twin = copy.deepcopy(run)
+    twin.agent = trial.made(twin.env)
+    twin.agent.reset(OTHER_SEED)
+    twin.agent.load_state_dict(run.agent.state_dict())
+    return twin
 
 
 def check_refusals(trial: Trial) -> None:

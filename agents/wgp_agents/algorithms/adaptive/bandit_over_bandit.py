@@ -12,6 +12,7 @@ import numpy as np
 
 from wgp_agents.arms.weights import ExponentialWeights, exploration_rate, sample_categorical
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import Plays
 from wgp_agents.gp.restart_rule import RestartRule
 from wgp_agents.gp.surrogates.base import Surrogate, forget_all
@@ -60,6 +61,9 @@ class BanditOverBandit(RestartRule):
         self._over = np.zeros(batch, bool)  # whose surrogate is still that of the block before
         self._played, self._total = np.zeros(batch, np.int64), np.zeros(batch)
         self._least, self._width = np.zeros(batch), np.ones(batch)
+
+    def _check_state(self) -> None:
+        check_counts(self, "candidate", self.candidate, len(self._values) - 1)
 
     def restart(
         self, mask: Mask, problem: BanditProblem, norm_bound: Array | None, noise_scale: Array

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import Prediction, Surrogate
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
@@ -76,12 +77,17 @@ class Blocks:
         alive: Whether there is an instance of order m at this step, `(B, K)`.
     """
 
+    _constants = ("_orders", "lengths", "_chances")
+
     def __init__(self, batch: int, horizon: int) -> None:
         self._orders = np.arange(min(horizon, LONGEST).bit_length())
         self.lengths = 2**self._orders
         self._chances = 2.0 ** (-0.5 * self._orders)
         self.order, self.step = np.zeros((2, batch), np.int64)
         self.alive = np.zeros((batch, len(self.lengths)), bool)
+
+    def _check_state(self) -> None:
+        check_counts(self, "order", self.order, len(self.lengths) - 1)
 
     def restart(self, mask: Mask) -> None:
         """Begin a block of order 0 for the learners in `mask`."""

@@ -248,6 +248,44 @@ def test_a_state_that_was_changed_is_refused() -> None:
     refused(agent, state | {"agent.surrogate": "@part Popen"}, "agent.surrogate is a Popen")
 
 
+LEADS_OUT = {  # what compiled loops take for an index, or the length of a store
+    "w-dbo": "surrogate.kept.held",
+    "tv-gp-ucb": "surrogate.kept.filters",
+    "adaptive-wgp-ucb": "bank.kept.chosen",
+    "ui-gp-ucb": "surrogate._level.start",
+    "sw-gp-ucb": "surrogate._actions",
+    "master": "_blocks.order",
+    "bob-wgp-ucb": "restart_rule.candidate",
+    "opkb": "replays.arrays.order",
+    "sw-ucb": "statistics._arms",
+    "adswitch": "state.size",
+    "glr-ucb": "statistics._detector.size",
+}
+
+
+@pytest.mark.parametrize(("name", "path"), LEADS_OUT.items())
+def test_a_state_that_leads_out_of_an_array_is_refused(name: str, path: str) -> None:
+    agent = learned(name)
+    state = agent.state_dict()
+    key = f"agent.{path}"
+    array = state[key]
+    if isinstance(array, str):  # the same array stands under another name first
+        key = array.removeprefix("@same ")
+        array = state[key]
+    assert isinstance(array, np.ndarray)
+    for bad in (-1, 10**9):
+        refused(agent, state | {key: np.full_like(array, bad)}, r"made alike: \w+\.\w+ in \[0, ")
+
+
+def test_stores_of_unlike_size_are_refused() -> None:
+    for name, path in (("sw-ucb", "statistics._rewards"), ("adswitch", "state.sums")):
+        agent = learned(name)
+        state = agent.state_dict()
+        array = state[f"agent.{path}"]
+        assert isinstance(array, np.ndarray)
+        refused(agent, state | {f"agent.{path}": array[:, :-1]}, "stores of unlike size")
+
+
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     agent, path, canary = learned("wgp-ucb"), tmp_path / "a.npz", tmp_path / "canary"
     agent.save(path)

@@ -118,6 +118,16 @@ class Unpicklable(Greedy):
         self.rule = lambda x: x
 
 
+class Unwritable(Greedy):
+    def __init__(self, env: EnvLike) -> None:
+        super().__init__(env)
+        self.seen = {1, 2}
+
+
+class Forgetful(Greedy):
+    _constants = ("sums",)
+
+
 class Shared:
     """An array that copies have in common."""
 
@@ -183,6 +193,8 @@ BROKEN: list[tuple[type[Agent], str]] = [
     (Own, r"After reset\(seed\) it plays otherwise"),
     (Together, r"Learner \d of [23] plays otherwise than the single one: .* whatever B is\."),
     (Unpicklable, r"pickle fails \(.*\)\. The contract: pickle gives an agent that goes on"),
+    (Unwritable, r"state_dict fails \(TypeError: agent\.seen must be made of"),
+    (Forgetful, r"After state_dict it plays otherwise"),
     (Twins, r"A deepcopy of a deepcopy plays otherwise.* and apart from it\."),
     (Hasty, "After refusals it plays otherwise: .* and changes nothing"),
     (Accepting, r"observe takes the reward nan\. The contract: observe raises ValueError"),

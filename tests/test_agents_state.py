@@ -243,6 +243,10 @@ def test_a_state_that_was_changed_is_refused() -> None:
     for value in bad:
         refused(agent, state | {path: value}, "must be that of an agent made alike")
     refused(agent, {k: v for k, v in state.items() if k != path}, "arrays.mean is missing")
+    refused(agent, state | {path: mean.tolist()}, "must be a table of arrays, numbers and texts")
+    refused(agent, state | {path: 1.0, "version": "9.1"}, r"version '9\.1' wrote, and this is ")
+    for used in (257, -1, 0.5):
+        refused(agent, state | {"agent._streams._used": used}, "made alike")
     refused(agent, state | {"agent.evil": 1}, "agent.evil is nothing that this agent has")
     refused(agent, state | {"agent.surrogate": "@same agent.width"}, "made alike")
     refused(agent, state | {"agent.surrogate": "@part Popen"}, "agent.surrogate is a Popen")
@@ -321,6 +325,26 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
         agent.load(tmp_path / "nowhere.npz")
     assert pickle.dumps(agent.state_dict()) == before
     assert not canary.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("tv-gp-ucb", {"eps": "fit"}),
+        ("ui-gp-ucb", {"model": "noise"}),
+        ("wgp-ucb", {"gain": "bound", "confidence": "anytime"}),
+        ("wgp-ucb", {"confidence_width": lambda steps: 1.0 + steps}),
+        ("sw-gp-ucb", {"window": np.inf}),
+        ("thompson", {"prior": "gaussian"}),
+    ],
+)
+def test_other_forms_of_agents_go_on(name: str, parameters: dict[str, Any]) -> None:
+    agent, other = learned(name, **parameters), wgp_agents.make(name, PROBLEM, **parameters)
+    if name == "sw-gp-ucb":
+        other.reset(1)  # also an agent that has played before
+        driven(other, 2 * STEPS)
+    other.load_state_dict(agent.state_dict())
+    assert driven(other, STEPS, 1) == driven(agent, STEPS, 1)
 
 
 def test_an_agent_without_a_seed_has_no_state() -> None:

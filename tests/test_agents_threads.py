@@ -40,6 +40,8 @@ def test_threads_do_not_meet_inside_an_agent(name: str) -> None:
             agent.observe(action, rng.random())
             if call % 20 == number:
                 agent.reset(number)
+            elif call % 30 == 20 + number:
+                agent.load_state_dict(agent.state_dict())
             elif call % 20 == 10 + number:
                 agent.predict(observation)
             if call % 5 == 0:

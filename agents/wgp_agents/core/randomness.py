@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wgp_agents.core.state import check_counts
 from wgp_gym.types import Array, Mask
 
 __all__ = ["UniformStreams"]
@@ -25,6 +26,9 @@ class UniformStreams:
         self._generators = [stream(seed) for seed in seeds]
         self._block = np.empty((BLOCK, len(seeds)))
         self._used = BLOCK
+
+    def _check_state(self) -> None:
+        check_counts(self, "used", np.array([self._used]), BLOCK)
 
     def reseed(self, seeds: Sequence[int | None], mask: Mask) -> None:
         """Restart the streams in `mask` `(B,)` from their seeds, `(B,)`."""

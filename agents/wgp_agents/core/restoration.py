@@ -111,6 +111,8 @@ class Restoration:
                 fits = fits or isinstance(now, (np.ndarray, tuple))
             elif isinstance(now, str) != isinstance(found, str):
                 fits = now is None or now is NOWHERE
+            if type(now) is int and not place.free:  # it may count what is in an array
+                fits = type(found) is int
             if not fits:
                 self._fault(path, f"is {shown(found)}")
         self._made[path] = found
@@ -126,11 +128,11 @@ class Restoration:
                 self._fault(path, f"is an array {entry.shape} of {entry.dtype}")
             if not now.flags.writeable and np.array_equal(entry, now):
                 return now
-            return entry.copy(order="K")
+            return np.array(entry, order="K")
         number = isinstance(now, (bool, int, float, np.generic)) and entry.ndim == 0
         if not (number or now is None or now is NOWHERE):
             self._fault(path, f"is an array {entry.shape}")
-        return entry.copy(order="K") if entry.ndim else entry[()]
+        return np.array(entry, order="K") if entry.ndim else entry[()]
 
     def _streams(self, entry: AnyArray, now: object, path: str) -> object:
         """Set the states of generators."""

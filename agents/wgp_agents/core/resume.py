@@ -16,6 +16,7 @@ from wgp_gym.validation import reject, shown
 __all__ = ["FORMAT", "restoration", "state_of"]
 
 FORMAT = 1
+ENTRIES = (np.ndarray, bool, int, float, str, type(None))
 
 
 def state_of(agent: object, origin: Origin) -> State:
@@ -50,7 +51,17 @@ def restoration(agent: object, state: Mapping[str, Entry], origin: Origin) -> Re
     if path is not None:
         rule = "that of an agent with the same parameters, on the same problem"
         refuse(rule, f"one made otherwise, as to {path},")
-    return Restoration(agent, left)
+    for name, entry in left.items():
+        if not isinstance(name, str) or type(entry) not in ENTRIES:
+            refuse(
+                "a table of arrays, numbers and texts by name", f"{shown(entry)} for {shown(name)}"
+            )
+    try:
+        return Restoration(agent, left)
+    except ValueError as error:
+        if head["version"] == package_version():
+            raise
+        raise ValueError(f"{error} It is {made_by}, and this is {package_version()}.") from None
 
 
 @cache

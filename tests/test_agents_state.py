@@ -17,6 +17,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from conftest import LEARNERS, field, fits
 from numpy.typing import NDArray
 from small_model import SMALL, TASK, Touch, small_model
@@ -183,8 +184,14 @@ def test_a_trained_policy_goes_on(algo: str, tmp_path: Path) -> None:
     agent.reset(5)
     _, observation = played(agent, env, observation, 20)
     other.load_state_dict(agent.state_dict())
-    env, other_env = env, copy.deepcopy(env)
+    other_env = copy.deepcopy(env)
     same(played(agent, env, None, 20)[0], played(other, other_env, None, 20)[0])
+    with torch.no_grad():
+        next(agent._model.policy.parameters()).add_(1.0)  # type: ignore[attr-defined]
+    notes = {"deterministic": False, "reward_scale": other._history.reward_scale}  # type: ignore[attr-defined]
+    another = wgp_agents.make(algo, env, model=agent._model, **notes)  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match=r"made otherwise, as to agent\._weights"):
+        another.load_state_dict(other.state_dict())
 
 
 @pytest.mark.parametrize("name", ["wgp-ucb", "sw-gp-ucb", "master", "adaptive-wgp-ucb"])

@@ -71,15 +71,8 @@ CONSTANT = (
     *(gymnasium.Env, VectorEnv, KDTree),
 )
 FOREIGN = (
-    "numpy",
-    "scipy",
-    "torch",
-    "gymnasium",
-    "threading",
-    "_thread",
-    "builtins",
-    "numba",
-    "_io",
+    *("numpy", "scipy", "torch", "gymnasium", "numba", "stable_baselines3", "sb3_contrib"),
+    *("threading", "_thread", "builtins", "_io"),
 )
 KINDS = "biufcUS"  # of arrays that can be written without pickle
 WORD = 2**64

@@ -65,7 +65,9 @@ class SB3Agent(Agent):
     ) -> None:
         super().__init__(env)
         self._model, notes = resolve_model(algo, model, self.problem, environment_id(env), trust)
-        parts = self._model.policy.parameters()  # so that a state of another model is told apart
+        # A state of another model is told by its weights; somebody's own model may have none.
+        policy = getattr(self._model, "policy", None)
+        parts = () if policy is None else policy.parameters()
         self._weights = np.array([float(part.detach().double().abs().sum()) for part in parts])
         dim = self.problem.domain.shape[1]
         shape: tuple[int, ...] = self._model.observation_space.shape or ()

@@ -212,11 +212,11 @@ def test_fewer_intervals_see_no_more() -> None:
 
 def test_a_good_arm_that_is_seldom_there_keeps_none_alive() -> None:
     # Arm 0 pays 0.1 and arm 1 0.8; arm 2, with 0.9, is there at each 60th step alone.
-    evicted = {}
+    evicted = {True: 200, False: 200}
     for last_arm in (True, False):
-        agent = AdSwitch(problem(noise=0.05))
+        agent = AdSwitch(problem(noise=0.05, horizon=4000))
         agent.reset(0)
-        for t in range(400):
+        for t in range(200):
             arm = int(agent.act(allowed=[True, True, last_arm and t % 60 == 0, False]))
             agent.observe(arm, (0.1, 0.8, 0.9)[arm])
             if not agent.state.good[0, 0]:

@@ -54,10 +54,9 @@ def test_every_statement_of_the_paper_has_a_row(quick: Path, left_out: set[str])
     found = {row["statement"] for row in rows_of(quick)}
     theorems = {"Theorem 1", "Theorem 2, fixed t", "Theorem 2, all t", "Theorem 3", "Theorem 4"}
     theorems |= {"Corollary 5", "Theorem 6", "Theorem 7", "Corollary 8"}
-    theorems |= {"Remark 2", "Remark 3", "Remark 4"}
+    theorems |= {"Remark 2", "Remark 3", "Remark 4", "Lemma 21, remark"}
     lemmas = {f"Lemma {number}" for number in (12, 13, 14, 15, 16, 17, 18, 19, 21)}
     others = {"Remark 1, Lemma 9", "Lemmas 17, 19", "Lemma 20, proof", "Section 6, end"}
-    others |= {"Lemma 21, remark"}
     only_there = {"Theorem 2, fixed t"} if left_out else set()
     assert (theorems | lemmas | others) - only_there <= found
 
@@ -67,9 +66,7 @@ def test_nothing_comes_out_otherwise_than_documented(quick: Path, left_out: set[
     verdicts = {row["verdict"] for row in rows}
     assert verdicts - {"undecided"} == {"pass", "measured", "fails as documented", "vacuous"}
     assert all(row["documented"] == "says nothing" for row in rows if row["verdict"] == "vacuous")
-    decided = {
-        row["statement"] for row in rows if row["verdict"] in ("pass", "fails as documented")
-    }
+    decided = {row["statement"] for row in rows if row["verdict"][:4] in ("pass", "fail")}
     claimed = {row["statement"] for row in rows if row["bound"]}
     assert claimed - decided <= ({"Theorem 3", "Corollary 5"} if left_out else set())
 
@@ -122,13 +119,6 @@ def unexpected(quick: bool, seed: int) -> list[Row]:
     return [Row("Theorem 0", "one is at most zero", "arithmetic", 1.0, 0.0)]
 
 
-def lost(quick: bool, seed: int) -> list[Row]:
-    """Rows whose numbers were lost, on the way to the file or before."""
-    del quick, seed
-    row = Row("Theorem 0", "a claim", "an instance", 1.0)
-    return [row._replace(bound=np.float64(np.nan)), row._replace(measured=np.nan)]
-
-
 def interrupted(quick: bool, seed: int) -> list[Row]:
     raise KeyboardInterrupt
 
@@ -139,15 +129,6 @@ def test_an_unexpected_outcome_is_exit_status_1(
     few(monkeypatch, unexpected)
     assert cli.main(["verify", "--out", str(tmp_path), "--jobs", "1"]) == 1
     assert "Theorem 0           FAIL: 1 <= 0  slack -1" in capsys.readouterr().out
-
-
-def test_a_lost_number_is_no_row_without_a_claim(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    few(monkeypatch, lost)
-    assert cli.main(["verify", "--out", str(tmp_path), "--jobs", "1"]) == 1
-    found = [row for row in rows_of(tmp_path) if row["statement"] == "Theorem 0"]
-    assert [(row["bound"], row["verdict"]) for row in found] == [("nan", "FAIL"), ("", "FAIL")]
 
 
 def test_an_interrupt_keeps_the_checks_that_are_done(

@@ -187,11 +187,8 @@ def test_a_wrong_rate_in_the_features_error_is_noticed(monkeypatch: pytest.Monke
     assert "FAIL" in outcomes(quadrature.unseen_point(), "Lemma 15")
 
 
-CHEAP = (
-    *(algebra, quadrature.feature_error, quadrature.deviation_error),
-    *(deviations.sums, deviations.constants, deviations.windows),
-    decay.eigendecay,
-)
+# Cheap checks that a seed changes.
+CHEAP = algebra, quadrature.deviation_error, deviations.sums, deviations.windows
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from wgp_agents.theory.surrogate import surrogate
-from wgp_agents.theory.verify.row import FALSE, SAYS_NOTHING, Row, share_row
+from wgp_agents.theory.verify.row import FALSE, SAYS_NOTHING, Findings, Row, share_row
 from wgp_agents.theory.verify.run import rows_as_text, summary
+from wgp_agents.theory.verify.stored import ChecksFolder, Settings
 from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import SquaredExponential
@@ -118,6 +120,16 @@ def test_the_control_stands_beside_the_row() -> None:
 def test_a_row_that_is_to_fail_shows_no_control() -> None:
     found = share_row("Theorem 0", "a", "b", 80, 400, 0.1, documented=FALSE)
     assert "control" not in rows_as_text([found])
+
+
+def test_a_lost_bound_is_not_read_back_as_no_claim(tmp_path: Path) -> None:
+    rows = [row(1.0, None), row(1.0, math.nan), row(math.nan, None)]
+    rows += [powerful(1.0, 2.0), powerful(1.0, 2.0, trivial=np.float64(math.nan))]
+    with ChecksFolder.open_to_write(tmp_path, Settings(True, 0)) as folder:
+        folder.write("some", Findings(rows, []))
+        found = folder.read("some").rows
+    expected = ["measured", "FAIL", "FAIL", "pass", "FAIL"]
+    assert [one.verdict for one in found] == [one.verdict for one in rows] == expected
 
 
 def test_slack_is_what_is_left() -> None:

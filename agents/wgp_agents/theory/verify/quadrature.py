@@ -117,6 +117,7 @@ def deviation_error(quick: bool, seed: int) -> Iterator[Row | Curve]:
             claim = f"|sigma~ - sigma-breve| <= its bound, {kind}: worst degree"
             where = f"SE l = 0.2, eta = {eta}, lambda = {lam}, m-bar = {degrees[worst]}"
             row = Row("Lemma 15", claim, where, gaps[worst], bounds[worst], documented=SAYS_NOTHING)
+            row = row._replace(trivial=math.sqrt(1 + errors[worst]))  # the largest sigma-breve
             squared = deviation_error_bound(errors[worst] ** 2, eta, lam, constants=form)
             yield row.controlled(RATE, bound=squared)
     yield from unseen_point()

@@ -158,8 +158,7 @@ def rare(quick: bool, seed: int) -> list[Row | Curve]:
     del quick, seed
     values = np.float64(0.1) + 0.2, 3, np.nan, np.inf, "says nothing"
     row = Row("Theorem 0", "a claim", "an instance", *values)
-    open_row = Row("Theorem 0", "no claim", "an instance", np.float64(0.1))
-    x: Any = np.arange(3)
+    open_row, x = Row("Theorem 0", "no claim", "an instance", np.float64(0.1)), np.arange(3.0)
     none = np.array([np.nan, 1 / 3, np.nan])
     return [row, open_row, Curve("growth", "a line", x, none, x / 7, none)]
 

@@ -177,15 +177,21 @@ def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
     assert agent.belief().lengthscale == 1.0
 
 
-UNIT = r"at least one number in \[0, 1\]"
+UNIT = r"a list of at least one number in \[0, 1\]"
 BAD_DRIFTS: tuple[Any, ...] = ((), 0.1, (-0.1,), (0.1, 1.1), [[0.1]], (math.nan,), "fit")
 BAD_FACTORS: tuple[Any, ...] = ((), 1.0, (0.0,), (1.0, -1.0), (math.inf,), (math.nan,), None)
 BAD_WIDTHS: tuple[Any, ...] = (-0.1, math.nan, math.inf, None, "wide", np.ones(2))
 BAD_CHANCES: tuple[Any, ...] = (-0.1, 1.0, math.nan, None, True)
 NUMBERS: list[tuple[str, Any, str]] = [
     *(("drifts", bad, UNIT) for bad in BAD_DRIFTS),
-    *(("noise_ratios", bad, r"at least one number in \[1e-09, 1e\+09\]") for bad in BAD_FACTORS),
-    *(("lengthscales", bad, r"at least one number in \[1e-06, 1e\+06\]") for bad in BAD_FACTORS),
+    *(
+        ("noise_ratios", bad, r"a list of at least one number in \[1e-09, 1e\+09\]")
+        for bad in BAD_FACTORS
+    ),
+    *(
+        ("lengthscales", bad, r"a list of at least one number in \[1e-06, 1e\+06\]")
+        for bad in BAD_FACTORS
+    ),
     *(("width", bad, r"a float in \[0, 1e.30\]") for bad in BAD_WIDTHS),
     *(("exploration", bad, r"a float in \[0, 1\)") for bad in BAD_CHANCES),
 ]

@@ -19,7 +19,7 @@ from wgp_gym.problem import BanditProblem
 Floats = NDArray[np.float64]
 
 K, T = 4, 100
-SHARP: dict[str, Any] = {"eviction": 0.6, "detection": 0.15, "finest": 3.0}
+SHARP: dict[str, Any] = {"eviction": 0.6, "detection": 0.15, "gap_divisor": 3.0}
 # Arms that rise and fall, good ones and bad ones
 MEANS = np.array(
     [[0.9, 0.5, 0.1, 0.4], [1.5, 0.5, 0.1, 1.0], [1.5, 0.5, 1.3, 0.2], [0.6, 1.0, 1.3, 0.2]]
@@ -34,7 +34,7 @@ def problem(batch: int | None = None, noise: float = 0.3, horizon: int = T) -> B
 
 
 class Printed:
-    """Algorithm 1 of [AGO19] with all plays of the episode, C_1 = 0.6, c = 0.15 and finest = 3."""
+    """Algorithm 1 of [AGO19] with all plays of the episode, C_1 = 0.6, c = 0.15 and g = 3."""
 
     def __init__(self) -> None:
         self.t, self.last, self.episode = 0, [0] * K, 1
@@ -149,7 +149,7 @@ def test_a_whole_run_is_the_printed_one(seed: int) -> None:
 
 def test_checks_begin_with_their_probabilities() -> None:
     batch = 10_000
-    agent = AdSwitch(problem(batch, horizon=2), eviction=1e-6, detection=40.0, finest=8.0)
+    agent = AdSwitch(problem(batch, horizon=2), eviction=1e-6, detection=40.0, gap_divisor=8.0)
     agent.reset(0)
     for arm in (0, 0, 1, 1):  # arm 0 pays 0, arm 1 pays 1: the gap is 1
         agent.observe(np.full(batch, arm), np.full(batch, float(arm)))
@@ -210,6 +210,21 @@ def test_fewer_intervals_see_no_more() -> None:
     assert np.mean(first[1] - first[2]) < 3 < np.mean(first[0] - first[2])
 
 
+def test_a_good_arm_that_is_seldom_there_keeps_none_alive() -> None:
+    # Arm 0 pays 0.1 and arm 1 0.8; arm 2, with 0.9, is there at each 60th step alone.
+    evicted = {True: 200, False: 200}
+    for last_arm in (True, False):
+        agent = AdSwitch(problem(noise=0.05, horizon=4000))
+        agent.reset(0)
+        for t in range(200):
+            arm = int(agent.act(allowed=[True, True, last_arm and t % 60 == 0, False]))
+            agent.observe(arm, (0.1, 0.8, 0.9)[arm])
+            if not agent.state.good[0, 0]:
+                evicted[last_arm] = t
+                break
+    assert evicted[True] <= evicted[False] + 5
+
+
 def test_it_follows_a_change_that_elimination_does_not() -> None:
     # The best arm becomes the worst halfway: elimination alone loses 800 from then on. The whole
     # regret on seeds 1 to 6: 275 to 282.
@@ -225,9 +240,12 @@ def test_it_follows_a_change_that_elimination_does_not() -> None:
 
 
 def test_the_constants() -> None:
-    theory, ours = AdSwitch(problem(), constants="theory"), AdSwitch(problem(noise=1.5), finest=7)
-    assert (theory.eviction[0], theory.detection[0], theory.finest[0]) == (16.1, 2.0, 16.0)
-    assert (ours.eviction[0], ours.detection[0], ours.finest[0]) == (2.0, 0.5, 7.0)
+    theory, ours = (
+        AdSwitch(problem(), constants="theory"),
+        AdSwitch(problem(noise=1.5), gap_divisor=7),
+    )
+    assert (theory.eviction[0], theory.detection[0], theory.gap_divisor[0]) == (16.1, 2.0, 16.0)
+    assert (ours.eviction[0], ours.detection[0], ours.gap_divisor[0]) == (2.0, 0.5, 7.0)
     ours.reset(0)  # three times the noise of rewards in [0, 1]
     assert ours.numbers.eviction[0] == pytest.approx(9 * 2.0 * math.log(T))
     assert ours.numbers.detection[0] == pytest.approx(9 * 0.5 * math.log(T))
@@ -251,7 +269,7 @@ def test_masks_leave_the_one_that_waited_longest() -> None:
         ("constants", "practica"),
         ("eviction", 0),
         ("detection", 0),
-        ("finest", -1.0),
+        ("gap_divisor", -1.0),
         ("resolution", 0),
         ("reward_range", (1, 0)),
     ],

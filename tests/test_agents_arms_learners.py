@@ -37,7 +37,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("exp3-s", {"gamma": 0.4, "alpha": 0.01}),
     ("cusum-ucb", {"num_samples": 5, "threshold": 1.0, "alpha": 0.2}),
     ("pht-ucb", {"threshold": 1.0, "alpha": 0.2}),
-    ("adswitch", {"eviction": 0.5, "detection": 0.1, "finest": 4.0}),
+    ("adswitch", {"eviction": 0.5, "detection": 0.1, "gap_divisor": 4.0}),
     ("m-ucb", {"window": 8, "threshold": 1.5}),
     ("glr-ucb", {"restart": "global", "delta": 1.0, "alpha": 0.5}),
 ]
@@ -72,6 +72,7 @@ def test_learners_are_on_their_own(name: str, parameters: dict[str, Any]) -> Non
         if fresh.any():
             together.reset(100 * t, learners=fresh)
         for i in np.flatnonzero(fresh).tolist():
+            alone[i] = wgp_agents.make(name, TASK, **parameters)  # a reset leaves nothing behind
             alone[i].reset(100 * t + i)
         if t % 4 == 3:  # somebody else's play
             arms = rng.integers(K, size=3)

@@ -209,7 +209,10 @@ def test_a_learner_that_restarts_alone_begins_a_block_of_its_own() -> None:
     [
         ({"block_length": 0}, r"'block_length' parameter of BOBWGPUCB must be an int in \[1, 84\]"),
         ({"block_length": 85}, r"an int in \[1, 84\]. Got 85"),
-        ({"discounts": []}, r"parameter of BOBWGPUCB must be at least one number in \[1e-30, 1\]"),
+        (
+            {"discounts": []},
+            r"parameter of BOBWGPUCB must be a list of at least one number in \[1e-30, 1\]",
+        ),
         ({"discounts": [0.0, 0.5]}, r"number in \[1e-30, 1\]"),
         ({"discounts": [0.5, 1.1]}, r"number in \[1e-30, 1\]"),
         ({"discounts": [math.nan]}, r"number in \[1e-30, 1\]"),

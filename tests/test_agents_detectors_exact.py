@@ -167,6 +167,14 @@ def test_walks_around_a_mean_that_moves(binary: bool) -> None:
     assert compare(detector, exact, drawn(1100, 5, binary=binary)) > 20
 
 
+def test_a_walk_around_a_mean_that_moves_meets_its_threshold_in_spite_of_rounding() -> None:
+    # 0, 0, 0, 1, 1: the means are 0, 0, 0, 1/4, 2/5; 0.75 - 0.05 + 0.6 - 0.05 = 1.25.
+    detector = PageHinkley((1,), drift=0.05, threshold=1.25)
+    assert [bool(detector.update([v])[0]) for v in (0.0, 0.0, 0.0, 1.0, 1.0)] == [False] * 4 + [
+        True
+    ]
+
+
 @pytest.mark.parametrize("binary", [True, False])
 def test_halves_that_differ_by_the_threshold_give_no_alarm(binary: bool) -> None:
     detector = TwoWindowMean((STREAMS,), window=30, threshold=4.0)

@@ -266,7 +266,9 @@ def test_a_bare_problem_shows_no_truth(name: str) -> None:
 
 @pytest.mark.parametrize("discounts", [[], [0.0], [0.9, 1.5], [[0.9]], 0.9, "all", [float("nan")]])
 def test_bad_grids(discounts: Any) -> None:
-    rule = r"parameter of OracleDiscount must be at least one number in \[1e-30, 1\]. Got "
+    rule = (
+        r"parameter of OracleDiscount must be a list of at least one number in \[1e-30, 1\]. Got "
+    )
     with pytest.raises(ValueError, match=rule):
         wgp_agents.make("oracle-discount", make_env("arms"), discounts=discounts)
 

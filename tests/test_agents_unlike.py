@@ -32,7 +32,7 @@ VALUES: dict[str, list[Any]] = {
     "epsilon": [0.02, 0.2, 0.5],
     "eviction": [2.0, 0.05, 8.0],
     "exploration": [1.0, 0.3, 3.0],
-    "finest": [1.0, 16.0, 0.2],
+    "gap_divisor": [1.0, 16.0, 0.2],
     "gamma": [0.2, 0.5, 0.9],
     "information_gain": [1.0, 5.0, 30.0],
     "injection": [0.01, 0.3, 0.05],
@@ -66,7 +66,7 @@ COVERED = {"delta", "norm_bound", "confidence_width", "noise_scale", "regulariza
 # What else makes a parameter matter within a run.
 RATHER: dict[tuple[str, str], dict[str, Any]] = {
     ("adswitch", "detection"): {"eviction": 0.05},
-    ("adswitch", "finest"): {"eviction": 0.05},
+    ("adswitch", "gap_divisor"): {"eviction": 0.05},
     ("bob-lin-ucb", "gamma"): {
         "block_length": 1,
         "windows": (2, 4, 8),

@@ -1,20 +1,27 @@
-"""What `wgp-gym verify` says of code that is wrong: a mutation must turn a row to FAIL."""
+"""What `wgp-gym verify` says of code that is wrong: a mutation must turn a row to FAIL.
+
+And of code that is right, with other seeds than the default: each row as it is documented.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from wgp_agents.gp.confidence import ConfidenceWidth
-from wgp_agents.gp.gain import GainBound, gain_bound, information_gain
+from wgp_agents.gp.gain import GainBound, Greedy, gain_bound, greedy_gains, information_gain
 from wgp_agents.gp.spectrum import Spectrum
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.gp.width import WidthForm, deng_width
+from wgp_agents.theory.decay import Decay
 from wgp_agents.theory.regret import deviation_error_bound, deviation_sum_bound
-from wgp_agents.theory.verify import deviations, gains, quadrature, regret
+from wgp_agents.theory.verify import decay, deviations, gains, quadrature, regret
+from wgp_agents.theory.verify.algebra import algebra
 from wgp_agents.theory.verify.confidence import INSTANCES, tight_row
 from wgp_agents.theory.verify.growth import PATHS, path_rows
 from wgp_agents.theory.verify.play import Moment, play_functions
@@ -56,8 +63,8 @@ def widths(statement: str) -> list[str]:
     ("change", "failing"),
     [
         (lambda B, R, lam, delta, gain: deng_width(B, R, lam, delta, gain), set()),
-        (lambda B, R, lam, delta, gain: 0.3 * deng_width(B, R, lam, delta, gain), {0, 1, 2, 3}),
-        (lambda B, R, lam, delta, gain: 0.5 * deng_width(B, R, lam, delta, gain), {0, 3}),
+        (lambda B, R, lam, delta, gain: 0.3 * deng_width(B, R, lam, delta, gain), {0, 1, 2, 3, 4}),
+        (lambda B, R, lam, delta, gain: 0.5 * deng_width(B, R, lam, delta, gain), {0, 3, 4}),
         (lambda B, R, lam, delta, gain: deng_width(B, R, lam, delta, 0 * gain), {2}),
         (lambda B, R, lam, delta, gain: deng_width(0 * B, R, lam, delta, gain), {3}),
         (lambda B, R, lam, delta, gain: deng_width(B, R, lam, delta**0, gain), {1}),
@@ -92,16 +99,32 @@ def test_a_learner_that_only_exploits_is_noticed(monkeypatch: pytest.MonkeyPatch
     assert exponents() == ["FAIL", "FAIL"]
 
 
-def test_the_worst_play_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def _worst(
-        problem: BanditProblem, truth: Array, runs: int, seed: int, **parameters: object
-    ) -> Moment:
-        end = play_functions(problem, truth, runs, seed, **parameters)  # type: ignore[arg-type]
-        least = truth[:-1].min(axis=1)[:, None]
-        return end._replace(expected=np.broadcast_to(least, end.expected.shape))
+Played = Callable[..., Moment]
 
-    monkeypatch.setattr(regret, "play_functions", _worst)
-    assert outcomes(regret.two_opposite_arms(2, SEED), "Theorem 4") == ["FAIL", "FAIL"]
+
+def play_theorem_4_by(monkeypatch: pytest.MonkeyPatch, player: Played) -> list[str]:
+    """Return its verdicts where both learners are another one, which plays once."""
+    played: list[Moment] = []
+
+    def _play(*given: Any, **others: Any) -> Moment:
+        others.pop("discount", None)
+        played[:] = played or [player(*given[:4], "igp-ucb", **others)]
+        return played[0]
+
+    monkeypatch.setattr(regret, "play_functions", _play)
+    return outcomes(regret.two_opposite_arms(1, SEED), "Theorem 4")
+
+
+def test_a_learner_that_never_forgets_breaks_theorem_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert play_theorem_4_by(monkeypatch, play_functions) == ["FAIL", "FAIL"]
+
+
+def test_the_worst_play_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def _worst(problem: BanditProblem, truth: Array, *given: Any, **others: Any) -> Moment:
+        end = play_functions(problem, truth[:500], *given, **others)  # beta grows no more
+        return end._replace(expected=truth[:-1].min(axis=1)[:, None])
+
+    assert play_theorem_4_by(monkeypatch, _worst) == ["FAIL", "FAIL"]
 
 
 def test_the_largest_gain_is_that_of_all_plays() -> None:
@@ -117,11 +140,24 @@ def half_the_weight(spectrum: Spectrum, total: Array, lam: float) -> GainBound:
     return gain_bound(spectrum, np.asarray(total) / 2, lam)
 
 
-@pytest.mark.parametrize("statement", ["Theorem 6", "Theorem 7"])
-def test_half_the_total_weight_is_noticed(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(outcomes(gains.gain_theorems(True, SEED), statement)) == {"pass"}
-    monkeypatch.setattr(gains, "gain_bound", half_the_weight)
-    assert "FAIL" in outcomes(gains.gain_theorems(True, SEED), statement)
+def a_quarter_of_the_tail(spectrum: Spectrum, total: Array, lam: float) -> GainBound:
+    return gain_bound(dataclasses.replace(spectrum, tails=spectrum.tails / 4), total, lam)
+
+
+@pytest.mark.parametrize("wrong", [half_the_weight, a_quarter_of_the_tail])
+def test_a_smaller_bound_on_the_gain_is_noticed(
+    wrong: Callable[[Spectrum, Array, float], GainBound], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements = "Theorem 6", "Theorem 7", "Section 6, end"
+    found = list(gains.gain_theorems(True, SEED))
+    assert [set(outcomes(found, name)) for name in statements] == [
+        {"pass", "vacuous"},
+        {"pass", "vacuous"},
+        {"pass"},
+    ]
+    monkeypatch.setattr(gains, "gain_bound", wrong)
+    found = list(gains.gain_theorems(True, SEED))
+    assert all("FAIL" in outcomes(found, name) for name in statements)
 
 
 def test_an_error_bound_of_more_nodes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,3 +185,80 @@ def test_a_wrong_rate_in_the_features_error_is_noticed(monkeypatch: pytest.Monke
         ),
     )
     assert "FAIL" in outcomes(quadrature.unseen_point(), "Lemma 15")
+
+
+# Cheap checks that a seed changes.
+CHEAP = algebra, quadrature.deviation_error, deviations.sums, deviations.windows
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_row_hangs_on_a_lucky_seed(seed: int) -> None:
+    found: list[Row | Curve] = []
+    for check in CHEAP:
+        found += check(True, seed)
+    assert [row for row in found if isinstance(row, Row) and not row.expected] == []
+
+
+def test_no_play_exceeds_what_holds_for_every_kernel() -> None:
+    rng, weights = np.random.default_rng(0), np.array([0.2, 0.9, 0.5, 1.0, 0.7])
+    most = gains.trivial_gain(weights, 0.3, 4.0, 2)
+    for _ in range(200):
+        table = rng.standard_normal((2, 2))
+        table *= 2 / np.linalg.norm(table, axis=1)[:, None]  # k(x, x) = 4
+        assert gains.largest_gain(table, weights, 0.3) <= most
+    # Two orthogonal arms that share the weight alike attain it; so does one arm for each play.
+    even, each = np.ones(4), np.ones(3)
+    assert gains.largest_gain(2 * np.eye(2), even, 0.3) == pytest.approx(
+        gains.trivial_gain(even, 0.3, 4.0, 2)
+    )
+    assert gains.largest_gain(2 * np.eye(3), each, 0.3) == pytest.approx(
+        gains.trivial_gain(each, 0.3, 4.0, 5)
+    )
+
+
+def test_a_decay_counted_as_four_times_as_fast_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = decay.corollary
+
+    def _fast(its: Decay, spectrum: Spectrum, lam: float, eta: float, printed: bool) -> float:
+        return right(*decay.faster(its, spectrum, 4), lam, eta, printed)
+
+    monkeypatch.setattr(decay, "corollary", _fast)
+    found = [row for row in decay.eigendecay(True, SEED) if row.claim.endswith("mended")]
+    assert set(outcomes(found[:6], "Corollary 8")) == {"FAIL"}
+
+
+def test_changes_beyond_the_budget_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = regret.watch
+
+    def _restless(*given: Any, **others: Any) -> regret.Watched:
+        watched = right(*given, **others)
+        return watched._replace(steps=2 * watched.steps)
+
+    assert outcomes(regret.last_window(True, SEED), "Lemma 20, proof")[1:] == ["pass", "pass"]
+    monkeypatch.setattr(regret, "watch", _restless)
+    assert outcomes(regret.last_window(True, SEED), "Lemma 20, proof")[1:] == ["FAIL", "FAIL"]
+
+
+def test_a_window_that_counts_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = deviations.window_matrix
+    monkeypatch.setattr(deviations, "window_matrix", lambda *given: 2 * right(*given))
+    assert outcomes(deviations.windows(True, SEED), "Lemma 21") == ["FAIL"]
+    # Then lambda_max is above 1, and what the paper says of it is true.
+    assert outcomes(deviations.windows(True, SEED), "Lemma 21, remark")[0].startswith("FAIL")
+
+
+def test_a_gain_of_another_growth_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def _squared(table: Array, weights: Array, lam: float) -> Greedy:
+        found = greedy_gains(table, weights, lam)
+        return found._replace(gains=found.gains**2)
+
+    monkeypatch.setattr(gains, "greedy_gains", _squared)
+    assert gains.dimensions(SEED).verdict == "FAIL"
+    found = list(gains.logarithms(True))
+    assert [row.verdict for row in found if row.claim.startswith("gamma_T")] == ["FAIL", "FAIL"]
+
+
+def test_a_kernel_of_slower_decay_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rough = gains.KERNELS["Matern nu = 0.5, l = 0.2"]
+    monkeypatch.setitem(gains.KERNELS, "SE l = 0.2", rough)
+    assert {row.verdict for row in gains.logarithms(True)} == {"FAIL"}

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from wgp_agents.theory.surrogate import surrogate
-from wgp_agents.theory.verify.row import FALSE, SAYS_NOTHING, Row, share_row
+from wgp_agents.theory.verify.row import FALSE, SAYS_NOTHING, Findings, Row, share_row
 from wgp_agents.theory.verify.run import rows_as_text, summary
+from wgp_agents.theory.verify.stored import ChecksFolder, Settings
 from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import SquaredExponential
 
 
-def row(measured: float, bound: float, **others: Any) -> Row:
+def row(measured: float, bound: float | None, **others: Any) -> Row:
     return Row("Theorem 0", "a claim", "an instance", measured, bound, **others)
 
 
@@ -44,8 +46,7 @@ FALSE_AS_SAID = "fails as documented"
         (powerful(1e-12, 0.0), "FAIL", False),  # there is none about zero
         (powerful(-1.0 - 1e-6, -1.0), "pass", True),
         (powerful(-1.0, -1.1), "FAIL", False),
-        (powerful(math.nan, 1.0), "FAIL", False),
-        (row(3.0, math.nan), "measured", True),
+        (row(3.0, None), "measured", True),
         (row(2.1, 2.0), "FAIL", False),
         (row(2.1, 2.0, documented=FALSE), FALSE_AS_SAID, True),
         (row(1.0, 2.0, documented=FALSE), "FAIL: documented as false, but it holds here", False),
@@ -55,10 +56,23 @@ FALSE_AS_SAID = "fails as documented"
         (row(2.1, 2.0, documented=SAYS_NOTHING), "FAIL", False),
         (powerful(1.0, 2.0, documented=SAYS_NOTHING), "pass", True),
         (row(1.0, 2.0).controlled("as good", measured=2.0), "vacuous", False),
-        (row(1.0, 2.0).controlled("a lost number", measured=math.nan), "vacuous", False),
         (row(1.0, 2.0).controlled("half the bound", bound=1.0), "vacuous", False),
         (row(1.1, 2.0).controlled("half the bound", bound=1.0), "pass", True),
-        # Nor does a bound that no value can exceed.
+        # What is no number decides nothing, wherever it stands.
+        (powerful(math.nan, 1.0), "FAIL", False),
+        (powerful(math.nan, 1.0, low=0.1, high=0.2), "FAIL", False),
+        (powerful(math.inf, math.inf), "FAIL", False),
+        (row(math.nan, 1.0, documented=FALSE), "FAIL", False),
+        (row(math.nan, 1.0, documented=SAYS_NOTHING), "FAIL", False),
+        (row(math.nan, None), "FAIL", False),
+        (row(3.0, math.nan), "FAIL", False),
+        (row(3.0, math.nan).controlled("more", measured=5.0), "FAIL", False),
+        (row(-math.inf, 1.0).controlled("more", measured=5.0), "FAIL", False),
+        (powerful(1.0, 2.0, trivial=math.nan), "FAIL", False),
+        (row(1.0, 2.0).controlled("a lost number", measured=math.nan), "FAIL", False),
+        (row(1.0, 2.0).controlled("all the rest", measured=math.inf), "FAIL", False),
+        (row(1.0, 2.0).controlled("a lost bound", bound=math.nan), "FAIL", False),
+        # Nor does a bound that no value can exceed decide anything.
         (powerful(1.0, 2.0, trivial=2.0), "vacuous", False),
         (powerful(1.0, 2.0, trivial=2.1), "pass", True),
         # An interval that straddles the bound decides nothing, be it the row's or the control's.
@@ -78,13 +92,21 @@ def test_verdict(found: Row, verdict: str, expected: bool) -> None:
     assert (found.verdict, found.expected) == (verdict, expected)
 
 
-def test_the_summary_says_how_many_statements_are_decided() -> None:
+def test_the_summary_says_which_statements_hold() -> None:
     one, other = powerful(1.0, 2.0), row(1.0, 2.0)._replace(statement="Theorem 1")
-    told = summary([one, one, other, row(3.0, math.nan)._replace(statement="Theorem 2")])
+    told = summary([one, one, other, row(3.0, None)._replace(statement="Theorem 2")])
     assert told == (
-        "4 rows: 2 pass, 1 vacuous, 1 measured.\n1 of 2 statements are decided; not Theorem 1."
+        "4 rows: 2 pass, 1 vacuous, 1 measured.\n"
+        "Of 2 statements 1 hold on every instance that decides, 0 are false on one at least, "
+        "1 are undecided.\n"
+        "Undecided: Theorem 1."
     )
-    assert summary([one, one._replace(documented=FALSE)]).endswith("1 of 1 statements are decided.")
+    false = row(2.1, 2.0, documented=FALSE)
+    assert summary([one, false]).endswith(
+        "1 are false on one at least, 0 are undecided.\nFalse: Theorem 0."
+    )
+    # What was said to be false and is not holds no more than before.
+    assert summary([row(1.0, 2.0, documented=FALSE)]).endswith("Undecided: Theorem 0.")
 
 
 def test_the_control_stands_beside_the_row() -> None:
@@ -95,8 +117,24 @@ def test_the_control_stands_beside_the_row() -> None:
     )
 
 
+def test_a_row_that_is_to_fail_shows_no_control() -> None:
+    found = share_row("Theorem 0", "a", "b", 80, 400, 0.1, documented=FALSE)
+    assert "control" not in rows_as_text([found])
+
+
+def test_a_lost_bound_is_not_read_back_as_no_claim(tmp_path: Path) -> None:
+    rows = [row(1.0, None), row(1.0, math.nan), row(math.nan, None)]
+    rows += [powerful(1.0, 2.0), powerful(1.0, 2.0, trivial=np.float64(math.nan))]
+    with ChecksFolder.open_to_write(tmp_path, Settings(True, 0)) as folder:
+        folder.write("some", Findings(rows, []))
+        found = folder.read("some").rows
+    expected = ["measured", "FAIL", "FAIL", "pass", "FAIL"]
+    assert [one.verdict for one in found] == [one.verdict for one in rows] == expected
+
+
 def test_slack_is_what_is_left() -> None:
     assert row(0.5, 2.0).slack == 1.5
+    assert row(0.5, None).slack is None
 
 
 def share(failures: int, runs: int) -> tuple[float, float, float]:

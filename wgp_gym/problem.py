@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -90,7 +91,7 @@ class BanditProblem(ReadOnlyArrays):
     def _keep(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # frozen, so set through object
 
-    @property
+    @cached_property
     def batch_size(self) -> int | None:
         """The number B of episodes, or None for a single one."""
         for value in (self.noise_scale, self.norm_bound, self.variation_budget):

@@ -102,6 +102,7 @@ class Agent(ABC):
         self.arms: Array | None = None
         self.allowed: Mask | None = None
         self._streams: UniformStreams | None = None
+        self._everyone = np.ones(self.num_learners, bool)
         # How often each learner was shown new arms since feedback about the last ones.
         self._unanswered = np.zeros(self.num_learners, np.int64)
         self._tree: KDTree | None = None
@@ -253,7 +254,7 @@ class Agent(ABC):
                 or not finite. In either case the agent is then as it was.
         """
         self._require_reset()
-        learns = np.ones(self.num_learners, bool)
+        learns = self._everyone.copy()
         if active is not None:
             learns = checked_learners("active", "observe", active, self.num_learners)
             if not learns.any():

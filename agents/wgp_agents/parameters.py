@@ -186,7 +186,7 @@ def checked_grid(
     name: str, values: ArrayLike, owner: str, low: float, high: float, closed: str = "both"
 ) -> Array:
     """Return a grid of values in [low, high], or in (low, high] if closed is "right", `(K,)`."""
-    rule = f"at least one number in {'(' if closed == 'right' else '['}{low:g}, {high:g}]"
+    rule = f"a list of at least one number in {'(' if closed == 'right' else '['}{low:g}, {high:g}]"
     grid = as_floats(name, values, owner, rule)
     inside = (grid > low if closed == "right" else grid >= low) & (grid <= high)
     if grid.ndim != 1 or not grid.size or not inside.all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,18 @@ from wgp_agents.detectors.cusum import CUSUM
 from wgp_agents.detectors.page_hinkley import PageHinkley
 from wgp_gym.types import Array, Mask
 
-__all__ = ["ChangeDetectionUCB"]
+__all__ = ["ChangeDetectionParameters", "ChangeDetectionUCB"]
+
+
+class ChangeDetectionParameters(TypedDict, total=False):
+    """The parameters that these agents share. See `ChangeDetectionUCB`."""
+
+    epsilon: ArrayLike
+    threshold: ArrayLike | None
+    alpha: ArrayLike | None
+    xi: ArrayLike
+    num_changes: ArrayLike
+    reward_range: Sequence[float] | None
 
 
 class ChangeDetectionUCB(IndexAgent):
@@ -34,7 +46,8 @@ class ChangeDetectionUCB(IndexAgent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        epsilon: The drift of the test's walks, > 0, in units of the range.
+        epsilon: The drift of the test's walks, > 0, in units of the range: the least change that
+            can be seen. Default 0.1, which the successors of [Liu18]'s authors took.
         threshold: h > 0. Default: log(T / num_changes), at least 1.
         alpha: The share of random plays, in [0, 1]. Default: (num_changes log(T / num_changes) /
             T)^{1/2}.
@@ -60,12 +73,12 @@ class ChangeDetectionUCB(IndexAgent):
         self,
         env: EnvLike,
         *,
-        epsilon: ArrayLike,
-        threshold: ArrayLike | None,
-        alpha: ArrayLike | None,
-        xi: ArrayLike,
-        num_changes: ArrayLike,
-        reward_range: Sequence[float] | None,
+        epsilon: ArrayLike = 0.1,
+        threshold: ArrayLike | None = None,
+        alpha: ArrayLike | None = None,
+        xi: ArrayLike = 1.0,
+        num_changes: ArrayLike = 1,
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
         horizon = self.problem.horizon

@@ -17,7 +17,7 @@ class PageHinkley(Detector):
 
     With u_k the mean of the first k samples, y_k among them, g+ = max(0, g+ + y_k - u_k - epsilon)
     and g- = max(0, g- + u_k - y_k - epsilon); an alarm where one of them reaches h, a tie
-    counted as in `CUSUM`. It is that without samples set apart for the mean, which then follows a
+    counted as in `CUSUM`. It is CUSUM without samples set apart for the mean, which then follows a
     change.
 
     Delay: after a change of size D that k samples came before, and without noise, u is D k / n

@@ -43,13 +43,13 @@ class SwitchNumbers(NamedTuple):
     Attributes:
         eviction: C_1 log(T), times the square of the noise's scale.
         detection: c log(T), likewise.
-        finest: The smallest d is at least Delta~ / finest.
+        gap_divisor: The smallest d is at least Delta~ / gap_divisor.
         chance: (K T log(T))^{-1/2}.
     """
 
     eviction: Array
     detection: Array
-    finest: Array
+    gap_divisor: Array
     chance: Array
 
 
@@ -135,8 +135,8 @@ def evict(
 ) -> None:
     """Mark the good arms that condition (1) of [AGO19] evicts, with mu~ and Delta~ as in (2).
 
-    m(best) - m(k) > (C_1 log(T) / (n(k) - 1))^{1/2}; min(n(k) - 1, n(best)) where arms were not
-    played in turn, and n(best) may be smaller.
+    m(j) - m(k) > (C_1 log(T) / (n(k) - 1))^{1/2} for a good j; min(n(k) - 1, n(j)) where arms were
+    not played in turn. Then the arm of the largest mean may have few plays, and others condemn k.
     """
     best = -1  # the good arm of the largest mean
     for k in range(len(good)):
@@ -144,8 +144,16 @@ def evict(
             best = k
     for k in range(len(good)):
         if good[k] and n[k] > 1:
-            distance = m[best] - m[k]
-            if distance * distance * min(n[k] - 1, n[best]) > eviction:
+            distance, count = m[best] - m[k], n[k] - 1
+            condemned = distance * distance * min(count, n[best]) > eviction
+            if not condemned and n[best] < count:
+                distance = 0.0
+                for j in range(len(good)):
+                    if good[j] and n[j] > 0 and m[j] - m[k] > distance:
+                        apart = m[j] - m[k]
+                        if apart * apart * min(count, n[j]) > eviction:
+                            distance, condemned = apart, True
+            if condemned:
                 leaves[k], mean[k], gap[k] = True, m[k], distance
 
 
@@ -210,7 +218,7 @@ def switch(
         for k in range(num_arms):
             good[k] &= not leaves[k]
             left += good[k]
-        if changed or left == 0:
+        if changed or left == 0:  # the second is a safeguard: a best arm is not evicted
             state.episode[b] += 1
             begin(state, b)
 
@@ -219,7 +227,7 @@ def switch(
 def oblige(draws: Array, due: Mask, numbers: SwitchNumbers, state: SwitchState) -> None:
     """Add checks of the bad arms of every learner in `due`, before a choice.
 
-    For i = 1 and each i with d = 2^-i >= Delta~ / finest, the arm is due until it has floor(c
+    For i = 1 and each i with d = 2^-i >= Delta~ / gap_divisor, the arm is due until it has floor(c
     log(T) / d^2) more plays, with probability d (l / (K T log T))^{1/2}. The largest i that is
     drawn is found from one uniform number.
 
@@ -236,7 +244,7 @@ def oblige(draws: Array, due: Mask, numbers: SwitchNumbers, state: SwitchState) 
         for k in range(draws.shape[1]):
             if state.good[b, k]:
                 continue
-            i = math.floor(math.log2(numbers.finest[b] / state.gap[b, k]))
+            i = math.floor(math.log2(numbers.gap_divisor[b] / state.gap[b, k]))
             u, i = draws[b, k], max(min(i, FINEST), 1)
             while i >= 1:
                 p = min(2.0**-i * rate, 0.5)

@@ -7,8 +7,10 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wgp_agents.arms.weights import ExponentialWeights, exploration_rate, sample_categorical
 from wgp_agents.core.randomness import UniformStreams
@@ -16,11 +18,11 @@ from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import Plays
 from wgp_agents.gp.restart_rule import RestartRule
 from wgp_agents.gp.surrogates.base import Surrogate, forget_all
-from wgp_agents.parameters import reward_ends
+from wgp_agents.parameters import checked_ends, per_learner, reward_ends
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Mask
 
-__all__ = ["BanditOverBandit", "block_rate"]
+__all__ = ["BanditOverBandit", "bandit_over", "block_rate"]
 
 
 class BanditOverBandit(RestartRule):
@@ -113,6 +115,27 @@ class BanditOverBandit(RestartRule):
             self._due, self._over = self._due | over, self._over | over
             self._played[over] = 0
             self._total[over] = 0.0
+
+
+def bandit_over(
+    owner: str,
+    problem: BanditProblem,
+    block_length: int,
+    values: Array,
+    gamma: ArrayLike | None,
+    reward_range: Sequence[float] | None,
+) -> BanditOverBandit:
+    """Return the rule of an agent with these parameters: see `BOBWGPUCB`.
+
+    Raises:
+        ValueError: If `gamma` or `reward_range` is out of its range.
+    """
+    batch = problem.batch_size or 1
+    if gamma is None:
+        gamma = block_rate(len(values), problem.horizon, block_length, batch)
+    rate = per_learner(owner, "gamma", gamma, batch, 0.0, 1.0, "right")
+    ends = checked_ends(owner, reward_range)
+    return BanditOverBandit(problem.horizon, block_length, values, rate, ends)
 
 
 def block_rate(num_values: int, horizon: int, block_length: int, batch: int) -> Array:

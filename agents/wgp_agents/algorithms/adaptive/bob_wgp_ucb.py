@@ -9,12 +9,12 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_agents.algorithms.adaptive.bandit_over_bandit import BanditOverBandit, block_rate
+from wgp_agents.algorithms.adaptive.bandit_over_bandit import bandit_over
 from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent, GPParameters
 from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 from wgp_agents.gp.tuning import MAX_RATE, gain_order
-from wgp_agents.parameters import SMALLEST, checked_ends, checked_grid, per_learner
+from wgp_agents.parameters import SMALLEST, checked_grid
 from wgp_gym.types import Array
 from wgp_gym.validation import check_int
 
@@ -66,18 +66,14 @@ class BOBWGPUCB(GPAgent):
         **common: Unpack[GPParameters],
     ) -> None:
         owner, problem = "BOBWGPUCB", problem_reader(env)()
-        horizon, batch = problem.horizon, problem.batch_size or 1
+        horizon = problem.horizon
         if block_length is None:
             block_length = default_block(horizon, problem.domain.shape[1])
         self.block_length = check_int("block_length", block_length, owner, 1, horizon)
         if discounts is None:
             discounts = default_discounts(self.block_length)
         self.discounts = checked_grid("discounts", discounts, owner, SMALLEST, 1.0)
-        if gamma is None:
-            gamma = block_rate(len(self.discounts), horizon, self.block_length, batch)
-        rate = per_learner(owner, "gamma", gamma, batch, 0.0, 1.0, "right")
-        ends = checked_ends(owner, reward_range)
-        over = BanditOverBandit(horizon, self.block_length, self.discounts, rate, ends)
+        over = bandit_over(owner, problem, self.block_length, self.discounts, gamma, reward_range)
         self.candidate = over.candidate
         super().__init__(env, surrogate=DiscountSurrogate, restart_rule=over, **common)
 

@@ -23,8 +23,8 @@ __all__ = ["AdSwitch"]
 
 ROOM = 64  # buckets that there is room for at first
 CONSTANTS = {
-    "theory": {"eviction": 16.1, "detection": 2.0, "finest": 16.0},
-    "practical": {"eviction": 2.0, "detection": 0.5, "finest": 1.0},
+    "theory": {"eviction": 16.1, "detection": 2.0, "gap_divisor": 16.0},
+    "practical": {"eviction": 2.0, "detection": 0.5, "gap_divisor": 1.0},
 }
 LATER = 2.0**40  # further back than any step: arms that need not be played
 
@@ -42,9 +42,9 @@ class AdSwitch(ArmsAgent):
     - else makes each good arm bad that has max over good k' of m_[s, t](k') - m_[s, t](k) =:
       Delta(k) > (C_1 log(T) / (n_[s, t](k) - 1))^{1/2} for an s, and mu(k) := m_[s, t](k).
 
-    In the l-th episode a check of a bad arm, of d = 1/2 and of each d = 2^-i >= Delta(k) / finest,
-    begins at each step with probability d (l / (K T log T))^{1/2}. It takes floor(c log(T) / d^2)
-    plays of the arm.
+    In the l-th episode a check of a bad arm, of d = 1/2 and of each d = 2^-i >= Delta(k) / g, g
+    being `gap_divisor`, begins at each step with probability d (l / (K T log T))^{1/2}. It takes
+    floor(c log(T) / d^2) plays of the arm.
 
     Deviation: [AGO19] tests all intervals, at a cost of t^3 and more. Here (see
     `wgp_agents.kernels.adswitch`) those that begin where two buckets of steps meet; there are
@@ -60,17 +60,18 @@ class AdSwitch(ArmsAgent):
     are `scale`^2 times as large. log(T) is at least 1.
     Deviation: with the constants of theory an arm is bad after 16 log(T) / Delta^2 plays at the
     earliest, and then checked nearly all the time: at T = 10,000 this is hardly better than
-    random play. So "practical" ones are the default, C_1 = 2, c = 1/2 and finest = 1. With them r
-    is Hoeffding's for a failure of each test with probability 1 / T on either side, an arm is bad
+    random play. So "practical" ones are the default, C_1 = 2, c = 1/2 and g = 1. With them r is
+    Hoeffding's for a failure of each test with probability 1 / T on either side, an arm is bad
     where twice r parts it from the best, and a check looks for changes as large as the gap. The
-    check of 1/2 belongs to them: [AGO19]'s finest is 16, and its gaps at most 1.
+    check of 1/2 belongs to them: [AGO19] has g = 16, and gaps of at most 1.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        constants: "practical", as above, or "theory": C_1 = 16.1, c = 2, finest = 16.
+        constants: "practical", as above, or "theory": C_1 = 16.1, c = 2, g = 16.
         eviction: C_1 > 0. Default: as `constants` says. [AGO19]'s proof asks for more than 16.
         detection: c > 0. Default: as `constants` says.
-        finest: > 0. Default: as `constants` says.
+        gap_divisor: g > 0: checks look for changes down to the gap over g. Default: as `constants`
+            says.
         resolution: M >= 1.
         reward_range: See `ArmsAgent`.
 
@@ -94,7 +95,7 @@ class AdSwitch(ArmsAgent):
         constants: Literal["practical", "theory"] = "practical",
         eviction: ArrayLike | None = None,
         detection: ArrayLike | None = None,
-        finest: ArrayLike | None = None,
+        gap_divisor: ArrayLike | None = None,
         resolution: int = 10,
         reward_range: Sequence[float] | None = None,
     ) -> None:
@@ -107,7 +108,7 @@ class AdSwitch(ArmsAgent):
             return self._parameter(name, chosen, 0, closed="neither")
 
         self.eviction, self.detection = _of("eviction", eviction), _of("detection", detection)
-        self.finest = _of("finest", finest)
+        self.gap_divisor = _of("gap_divisor", gap_divisor)
         self.resolution = check_int("resolution", resolution, type(self).__name__, 1, 2**31)
         batch, num_arms = self.num_learners, self.num_arms
         self.steps, self._last = np.zeros(batch, np.int64), np.zeros((batch, num_arms), np.int64)
@@ -128,7 +129,7 @@ class AdSwitch(ArmsAgent):
         level, numbers = logarithm * self.scale**2, self.numbers
         numbers.eviction[mask] = (self.eviction * level)[mask]
         numbers.detection[mask] = (self.detection * level)[mask]
-        numbers.finest[mask] = self.finest[mask]
+        numbers.gap_divisor[mask] = self.gap_divisor[mask]
         numbers.chance[mask] = 1 / math.sqrt(self.num_arms * horizon * logarithm)
         self.state.episode[mask] = 1
         begin_all(mask, self.state)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_agents.arms.change_detection import ChangeDetectionUCB
+from wgp_agents.arms.change_detection import ChangeDetectionParameters, ChangeDetectionUCB
 from wgp_agents.arms.statistics import MonitoredPlays
 from wgp_agents.core.access import EnvLike
 from wgp_agents.detectors.cusum import CUSUM
@@ -21,14 +21,12 @@ MISS = 0.1  # the probability with which the mean of the default's M samples is 
 class CUSUMUCB(ChangeDetectionUCB):
     """UCB on the plays of each arm since its last alarm, with a CUSUM test of each arm.
 
-    With probability alpha a uniformly random arm of those that are there; else the one of the
-    largest mean + (xi log(n) / N_k)^{1/2}, N_k the plays of arm k since its last alarm and n their
-    sum over the arms. An alarm forgets that arm alone.
+    See `ChangeDetectionUCB` and `CUSUM`.
 
     Deviation: where the noise is larger than that of rewards in [0, 1], `scale` times, the
-    padding is `scale` times as large, h, given or not, and the default M `scale`^2 times: the
-    bound on false alarms in `CUSUM` is then the same. Its second term is larger where the cap
-    of the default M tells, and where M is given: that one is not scaled.
+    default M is `scale`^2 times as large, as h is: the bound on false alarms in `CUSUM` is then
+    the same. Its second term is larger where the cap of the default M tells, and where M is
+    given: that one is not scaled.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -36,15 +34,7 @@ class CUSUMUCB(ChangeDetectionUCB):
             >= 1. Default: enough for an error below epsilon with probability 0.9, ceil(`scale`^2
             log(2 / 0.1) / (2 epsilon^2)), but at most T / (K (num_changes + 1)), a segment's
             plays of an arm if all take turns. Deviation: [Liu18] leaves it open.
-        epsilon: The drift of the two walks, > 0, in units of the range: the least change that can
-            be seen. Default 0.1, which its authors' successors took.
-        threshold: h > 0. Default: log(T / num_changes), at least 1.
-        alpha: The share of random plays, in [0, 1]. Default: (num_changes log(T / num_changes) /
-            T)^{1/2}.
-        xi: Of the padding, > 0.
-        num_changes: How many changes theory is to expect, whole numbers in [0, T], scalar or
-            `(B,)`. Deviation: 0 counts as 1, or h would be infinite.
-        reward_range: See `ArmsAgent`.
+        **common: See `ChangeDetectionUCB`.
 
     Attributes:
         num_samples: `(B,)`; a default is that of `scale` = 1 before the first `reset`.
@@ -63,22 +53,9 @@ class CUSUMUCB(ChangeDetectionUCB):
         env: EnvLike,
         *,
         num_samples: ArrayLike | None = None,
-        epsilon: ArrayLike = 0.1,
-        threshold: ArrayLike | None = None,
-        alpha: ArrayLike | None = None,
-        xi: ArrayLike = 1.0,
-        num_changes: ArrayLike = 1,
-        reward_range: Sequence[float] | None = None,
+        **common: Unpack[ChangeDetectionParameters],
     ) -> None:
-        super().__init__(
-            env,
-            epsilon=epsilon,
-            threshold=threshold,
-            alpha=alpha,
-            xi=xi,
-            num_changes=num_changes,
-            reward_range=reward_range,
-        )
+        super().__init__(env, **common)
         self._segment = self.problem.horizon / (self.num_arms * (self.changes + 1))
         self._tunes_samples = num_samples is None
         samples = self._enough() if num_samples is None else num_samples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from wgp_gym.validation import check_choice, reject
 __all__ = ["MUCB"]
 
 MAX_RATE = 0.5  # of forced exploration, where theory's exceeds it
-TUNINGS = ("experiments", "theorem")
+Tuning = Literal["experiments", "theorem"]
 
 
 class MUCB(IndexAgent):
@@ -67,7 +67,7 @@ class MUCB(IndexAgent):
         window: ArrayLike | None = None,
         threshold: ArrayLike | None = None,
         gamma: ArrayLike | None = None,
-        tuning: Literal["experiments", "theorem"] = "experiments",
+        tuning: Tuning = "experiments",
         smallest_change: ArrayLike = 1.0,
         num_changes: ArrayLike = 1,
         reward_range: Sequence[float] | None = None,
@@ -86,7 +86,7 @@ class MUCB(IndexAgent):
             reject("window", type(self).__name__, "even", window)
         threshold = np.sqrt(self.window * union / 2) if threshold is None else threshold
         self.threshold = self._parameter("threshold", threshold, 0, closed="neither")
-        check_choice("tuning", tuning, type(self).__name__, TUNINGS)
+        check_choice("tuning", tuning, type(self).__name__, get_args(Tuning))
         if gamma is None:
             delay = alarm_delay(tuning, self.window, self.threshold, smallest)
             gamma = np.minimum(np.sqrt(changes * arms * delay / (2 * horizon)), MAX_RATE)
@@ -110,7 +110,7 @@ class MUCB(IndexAgent):
         return force(index, forced_exploration(step, self.gamma, self.num_arms), self.allowed)
 
 
-def alarm_delay(tuning: str, window: Array, threshold: Array, smallest_change: Array) -> Array:
+def alarm_delay(tuning: Tuning, window: Array, threshold: Array, smallest_change: Array) -> Array:
     """Return how many samples of an arm its alarm takes, by `tuning` of `MUCB`, `(B,)`."""
     slack: Array = 3 * np.sqrt(window)
     if tuning == "experiments":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Unpack
 
-from numpy.typing import ArrayLike
-
-from wgp_agents.arms.change_detection import ChangeDetectionUCB
+from wgp_agents.arms.change_detection import ChangeDetectionParameters, ChangeDetectionUCB
 from wgp_agents.arms.statistics import MonitoredPlays
 from wgp_agents.core.access import EnvLike
 from wgp_agents.detectors.page_hinkley import PageHinkley
@@ -15,25 +13,15 @@ __all__ = ["PHTUCB"]
 
 
 class PHTUCB(ChangeDetectionUCB):
-    """CUSUM-UCB with a Page-Hinkley test of each arm in the place of CUSUM: see `CUSUMUCB`.
+    """UCB on the plays of each arm since its last alarm, with a Page-Hinkley test of each arm.
 
-    The test compares a reward with the mean of all of its arm since its last alarm, not of the
-    first M. See `PageHinkley`, also for the changes that it cannot see.
-
-    Deviation: where the noise is larger than that of rewards in [0, 1], `scale` times, the
-    padding is `scale` times as large and h, given or not, `scale`^2 times.
+    See `ChangeDetectionUCB`. The test compares a reward with the mean of all of its arm since its
+    last alarm, not of the first M as `CUSUMUCB` does. See `PageHinkley`, also for the changes that
+    it cannot see. Deviation: [Liu18] tunes h for CUSUM; this is the same.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        epsilon: The drift of the two walks, > 0, in units of the range. Default 0.1, as there.
-        threshold: h > 0. Default: log(T / num_changes), at least 1. Deviation: [Liu18] tunes h for
-            CUSUM; this is the same.
-        alpha: The share of random plays, in [0, 1]. Default: (num_changes log(T / num_changes) /
-            T)^{1/2}.
-        xi: Of the padding, > 0.
-        num_changes: How many changes theory is to expect, whole numbers in [0, T], scalar or
-            `(B,)`. Deviation: 0 counts as 1, or h would be infinite.
-        reward_range: See `ArmsAgent`.
+        **common: See `ChangeDetectionUCB`.
 
     Raises:
         ValueError: If a parameter is out of its range, or the task does not fit: see `ArmsAgent`.
@@ -44,26 +32,8 @@ class PHTUCB(ChangeDetectionUCB):
 
     detector: PageHinkley
 
-    def __init__(
-        self,
-        env: EnvLike,
-        *,
-        epsilon: ArrayLike = 0.1,
-        threshold: ArrayLike | None = None,
-        alpha: ArrayLike | None = None,
-        xi: ArrayLike = 1.0,
-        num_changes: ArrayLike = 1,
-        reward_range: Sequence[float] | None = None,
-    ) -> None:
-        super().__init__(
-            env,
-            epsilon=epsilon,
-            threshold=threshold,
-            alpha=alpha,
-            xi=xi,
-            num_changes=num_changes,
-            reward_range=reward_range,
-        )
+    def __init__(self, env: EnvLike, **common: Unpack[ChangeDetectionParameters]) -> None:
+        super().__init__(env, **common)
         shape = self.num_learners, self.num_arms
         drift, threshold = self.epsilon[:, None], self.threshold[:, None]
         self.detector = PageHinkley(shape, drift=drift, threshold=threshold)

@@ -33,6 +33,7 @@ class WGPUCB(GPAgent):
         weights: The weights themselves in place of a discount, positive, one for each of T steps,
             `(T,)`, or a function of the step t = 1, 2, ... They may fall, none by more than a
             factor of 10,000 from any before it: beyond it little is left of double precision.
+            After step T they go on as they last rose, or stay where they fell.
         width: "standard": the bound uses sigma~, Eq. (4); "tight": sigma-acute of Theorem 2. The
             guarantee is sigma-acute's, for any weights; sigma~ has it as long as no weight exceeds
             w_t, since it is not smaller then (Lemma 13). Where weights fall, "standard" has none.

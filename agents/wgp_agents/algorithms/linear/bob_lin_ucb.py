@@ -10,19 +10,17 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_agents.algorithms.adaptive.bandit_over_bandit import BanditOverBandit, block_rate
+from wgp_agents.algorithms.adaptive.bandit_over_bandit import bandit_over
 from wgp_agents.algorithms.linear.defaults import LinearParameters, linear_parameters
 from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import WindowSurrogate
 from wgp_agents.gp.width import cheung_width
-from wgp_agents.parameters import checked_ends, checked_grid, per_learner
+from wgp_agents.parameters import checked_grid
 from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
 
 __all__ = ["BOBLinUCB", "default_block", "default_windows"]
-
-LONGEST = 2.0**31  # a window that is as good as endless
 
 
 class BOBLinUCB(GPAgent):
@@ -42,8 +40,8 @@ class BOBLinUCB(GPAgent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         block_length: L in [1, T], in steps. Default: floor(d T^{1/2}), at most T.
-        windows: The candidates of Exp3, whole numbers >= 1, in steps. Default: the floor of
-            L^{j / D}, j = 0 ... D, D = ceil(ln L); those that are equal count once.
+        windows: The candidates of Exp3, whole numbers >= 1, in steps, or infinity. Default: the
+            floor of L^{j / D}, j = 0 ... D, D = ceil(ln L); those that are equal count once.
         gamma: Exp3's share of uniform exploration, in (0, 1], scalar or `(B,)`. Default:
             min(1, (K ln K / ((e - 1) ceil(T / L)))^{1/2}) of K windows.
         reward_range: The two numbers that expected rewards lie between. Default: the problem's;
@@ -69,21 +67,16 @@ class BOBLinUCB(GPAgent):
         **common: Unpack[LinearParameters],
     ) -> None:
         owner, problem = "BOBLinUCB", problem_reader(env)()
-        horizon, batch = problem.horizon, problem.batch_size or 1
-        dim = problem.domain.shape[1]
+        horizon, dim = problem.horizon, problem.domain.shape[1]
         if block_length is None:
             block_length = default_block(horizon, dim)
         self.block_length = check_int("block_length", block_length, owner, 1, horizon)
         if windows is None:
             windows = default_windows(self.block_length)
-        self.windows = checked_grid("windows", windows, owner, 1, LONGEST)
+        self.windows = checked_grid("windows", windows, owner, 1, math.inf)
         if (self.windows != np.floor(self.windows)).any():
             reject("windows", owner, "whole numbers", windows)
-        if gamma is None:
-            gamma = block_rate(len(self.windows), horizon, self.block_length, batch)
-        rate = per_learner(owner, "gamma", gamma, batch, 0.0, 1.0, "right")
-        ends = checked_ends(owner, reward_range)
-        over = BanditOverBandit(horizon, self.block_length, self.windows, rate, ends)
+        over = bandit_over(owner, problem, self.block_length, self.windows, gamma, reward_range)
         self.candidate = over.candidate
         form = partial(cheung_width, dim=dim)
         parameters = linear_parameters(owner, common)

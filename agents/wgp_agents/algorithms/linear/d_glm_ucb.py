@@ -20,8 +20,8 @@ class DGLMUCB(GLMUCB):
     """Discounted generalised linear UCB (Russac, Cappe and Garivier 2020), with the logistic link.
 
     The weights are gamma^{t-s}; the sum of their squares is (1 - gamma^{2t}) / (1 - gamma^2). For
-    the rest see `GLMUCB`. [Deng22] calls WGP-UCB a generalisation of it. It is one of its payoffs;
-    the algorithm is a special case for the identity as link alone, which is D-LinUCB.
+    the rest see `GLMUCB`. Of WGP-UCB it is a special case with the identity as link alone, and
+    then it is D-LinUCB (docs/fidelity.md).
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.

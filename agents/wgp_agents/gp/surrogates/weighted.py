@@ -79,10 +79,12 @@ class RestartSurrogate(WeightedSurrogate):
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set, unweighted_posterior(action_set))
         self.period = np.full(len(self.held), math.inf)
+        self._endless = True  # whether nobody's period ends
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
         self.period[mask] = forgetting[mask]
+        self._endless = bool((self.period == math.inf).all())
         self._clear(mask)
 
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
@@ -90,8 +92,7 @@ class RestartSurrogate(WeightedSurrogate):
         self._at_hand.clear()
         self._posterior.change(1.0, plays, rewards, active)
         self.held += active
-        full = self.held >= self.period
-        if full.any():
+        if not self._endless and (full := self.held >= self.period).any():
             self._clear(full)
 
 
@@ -105,6 +106,7 @@ class WindowSurrogate(WeightedSurrogate):
         batch = len(self.held)
         self._rows, self._recall = np.arange(batch), action_set.recall
         self._window = np.full(batch, math.inf)
+        self._bounded, self._places = np.zeros(batch, bool), np.ones(batch, np.int64)
         self._seen = np.zeros(batch, np.int64)
         arms = isinstance(action_set, FixedArms)
         shape = () if arms else (action_set.candidates.places.shape[-1],)
@@ -115,6 +117,8 @@ class WindowSurrogate(WeightedSurrogate):
         """Forget all; `forgetting` is the window, in steps or infinity."""
         # A window beyond int64 is never full.
         self._window[mask] = np.where(forgetting < LONGEST, forgetting, math.inf)[mask]
+        self._bounded = np.isfinite(self._window)
+        self._places = np.where(self._bounded, self._window, 1).astype(np.int64)
         self._seen[mask] = 0
         self._clear(mask)
 
@@ -135,15 +139,14 @@ class WindowSurrogate(WeightedSurrogate):
     def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
         """Learn from one play, and drop the oldest where the window is full."""
         self._at_hand.clear()
-        bounded = np.isfinite(self._window)
-        place = self._seen % np.where(bounded, self._window, 1).astype(np.int64)
+        place = self._seen % self._places
         self._make_room(int(place.max()) + 1)
         full = active & (self._seen >= self._window)
         if full.any():
             oldest = self._recall(self._actions[self._rows, place])
             self._posterior.change(-1.0, oldest, self._rewards[self._rows, place], full)
         self._posterior.change(1.0, plays, rewards, active)
-        kept = active & bounded
+        kept = active & self._bounded
         self._actions[kept, place[kept]] = plays.actions[kept]
         self._rewards[kept, place[kept]] = rewards[kept]
         self._seen += active

@@ -8,17 +8,18 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import hadamard
 
-from wgp_agents.gp.gain import double_weights, greedy_gains, information_gain, total_weight
+from wgp_agents.gp.gain import double_weights, greedy_gains, information_gain
 from wgp_agents.gp.spectrum import Spectrum, mercer_spectrum
 from wgp_agents.theory.decay import Decay, ExponentialDecay, PolynomialDecay
-from wgp_agents.theory.verify.gains import KERNELS
-from wgp_agents.theory.verify.row import SAYS_NOTHING, Row, mended
+from wgp_agents.theory.verify.gains import KERNELS, trivial_gain
+from wgp_agents.theory.verify.row import SAYS_NOTHING, Row, printed_and_mended
 from wgp_gym.envs.optimum import grid
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import Empirical, Matern, SquaredExponential
 
 __all__ = ["eigendecay"]
 
+SLOW = "Matern nu = 0.5, l = 0.2"  # its bound is larger than that for any kernel on 100 points
 COROLLARY = "gamma-bar_T <= its bound"
 
 
@@ -34,16 +35,20 @@ def eigendecay(quick: bool, seed: int) -> Iterator[Row]:
         if isinstance(kernel, Matern):
             form, decay = "polynomial", PolynomialDecay.fit(spectrum, 2 * kernel.nu + 1)  # d = 1
         for lam in (1e-4, 0.01):
-            gain = float(greedy_gains(table, double_weights(0.97, horizon), lam).gains[-1])
+            weights = double_weights(0.97, horizon)
+            gain = float(greedy_gains(table, weights, lam).gains[-1])
+            most = trivial_gain(weights, lam, spectrum.k_dot, len(domain))
             where = f"{name}, d = 1, lambda = {lam}, eta = 0.97, {form} decay"
-            for printed, label in ((True, "as printed"), (False, "mended")):
+            for printed, label, times in ((True, "as printed", 8), (False, "mended", 4)):
                 claim = f"{COROLLARY}, {label}"
                 bound, fast = (
                     corollary(one, its, lam, 0.97, printed)
-                    for one, its in ((decay, spectrum), faster(decay, spectrum))
+                    for one, its in ((decay, spectrum), faster(decay, spectrum, times))
                 )
-                row = Row("Corollary 8", claim, where, gain, bound)
-                yield row.controlled("a decay eight times as fast", bound=fast)
+                row = Row("Corollary 8", claim, where, gain, bound, trivial=most)
+                if name == SLOW:
+                    row = row._replace(documented=SAYS_NOTHING)
+                yield row.controlled(f"a decay {times} times as fast", bound=fast)
     yield from printed_failures()
 
 
@@ -53,13 +58,13 @@ def corollary(decay: Decay, spectrum: Spectrum, lam: float, eta: float, printed:
     return bound(spectrum, eta, lam)
 
 
-def faster(decay: Decay, spectrum: Spectrum) -> tuple[Decay, Spectrum]:
-    """Return a decay of eight times the exponent or rate, and a spectrum that has it."""
+def faster(decay: Decay, spectrum: Spectrum, times: float) -> tuple[Decay, Spectrum]:
+    """Return a decay of so many times the exponent or rate, and a spectrum that has it."""
     if isinstance(decay, PolynomialDecay):
-        fast: Decay = PolynomialDecay(decay.constant, 8 * decay.exponent)
+        fast: Decay = PolynomialDecay(decay.constant, times * decay.exponent)
     else:
         assert isinstance(decay, ExponentialDecay)
-        fast = ExponentialDecay(decay.constant, 8 * decay.rate)
+        fast = ExponentialDecay(decay.constant, times * decay.rate)
     m = np.arange(1.0, len(spectrum.eigenvalues) + 1)
     return fast, replace(spectrum, eigenvalues=np.minimum(spectrum.eigenvalues, fast.bound(m)))
 
@@ -72,7 +77,7 @@ def printed_failures() -> Iterator[Row]:
     claim = "the proof's delta_N / psi^2 <= C N^(1 - beta)"
     mend = f"{claim} / (beta - 1), mended"
     printed = N ** (1 - beta)
-    yield from mended(
+    yield from printed_and_mended(
         "Corollary 8, proof", (claim, mend), where, tail, printed, printed / (beta - 1)
     )
     kernel, domain, lam, eta = SquaredExponential(0.2), grid(100, 1), 1e6, 0.9
@@ -82,9 +87,9 @@ def printed_failures() -> Iterator[Row]:
     claims = f"{COROLLARY}, as printed (N may not be negative)", f"{COROLLARY}, mended"
     decay = ExponentialDecay.fit(spectrum)
     bounds = (corollary(decay, spectrum, lam, eta, printed) for printed in (True, False))
-    false, right = mended("Corollary 8", claims, where, gain, *bounds)
+    false, right = printed_and_mended("Corollary 8", claims, where, gain, *bounds)
     yield false
-    most = spectrum.k_dot * float(total_weight(eta, power=2)) / (2 * lam)  # half the trace
+    most = trivial_gain(double_weights(eta, 500), lam, spectrum.k_dot, len(domain))
     yield right._replace(trivial=most, documented=SAYS_NOTHING)
 
 
@@ -106,4 +111,6 @@ def slow_decay() -> tuple[Row, Row]:
     where = f"Walsh kernel, c_m ~ m^-{beta}, n = {n}, eta = {eta}, lambda = {lam:.3g}"
     claims = f"{COROLLARY}, as printed", f"{COROLLARY}, mended"
     bounds = (corollary(decay, spectrum, lam, eta, printed) for printed in (True, False))
-    return mended("Corollary 8", claims, where, gain, *bounds)
+    false, right = printed_and_mended("Corollary 8", claims, where, gain, *bounds)
+    most = trivial_gain(weights, lam, spectrum.k_dot, n)
+    return false, right._replace(trivial=most, documented=SAYS_NOTHING)

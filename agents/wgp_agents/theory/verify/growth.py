@@ -10,7 +10,7 @@ import numpy as np
 
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.registry import make
-from wgp_agents.theory.verify.play import BATCH, PANELS, Keywords, play_functions
+from wgp_agents.theory.verify.play import BATCH, NEVER, PANELS, Keywords, play_functions
 from wgp_agents.theory.verify.row import Curve, Row
 from wgp_gym.kernels import Empirical
 from wgp_gym.problem import BanditProblem
@@ -22,7 +22,6 @@ EXPONENT = 0.75
 RESAMPLES = 2_000
 HORIZONS = (250, 500, 1_000, 2_000, 4_000, 8_000, 16_000)
 FIXED = {"norm_bound": 10.0, "variation_budget": 10.0}
-NEVER = "a learner that never forgets"
 
 
 def growth(quick: bool, seed: int) -> Iterator[Row | Curve]:

@@ -14,9 +14,10 @@ from wgp_agents.registry import make
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 
-__all__ = ["BATCH", "PANELS", "Keywords", "Moment", "batches", "moments", "play_functions"]
+__all__ = ["BATCH", "NEVER", "PANELS", "Keywords", "Moment", "batches", "moments", "play_functions"]
 
 BATCH = 200  # episodes at once
+NEVER = "a learner that never forgets"
 PANELS = {"abrupt": "WGPBandit-Abrupt-v0", "slow": "WGPBandit-Slow-v0"}
 
 Keywords = Mapping[str, object]

@@ -2,7 +2,8 @@
 
 A row that cannot fail says nothing. So each has a control: the same measurement of something that
 must fail, as half the width, or a learner that never forgets. Where the control passes too, or
-the bound is no smaller than what holds anyway, the row is vacuous.
+the bound is no smaller than what holds anyway, the row is vacuous. A row that is documented to fail
+needs none.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from scipy.stats import binomtest
 from wgp_gym.types import Array
 
 __all__ = [
-    "DECIDED",
     "FALSE",
     "FORMS",
     "MEASURED",
@@ -25,7 +25,9 @@ __all__ = [
     "Curve",
     "Findings",
     "Row",
-    "mended",
+    "halved",
+    "outcomes",
+    "printed_and_mended",
     "share_row",
 ]
 
@@ -33,7 +35,6 @@ PASS, FAIL, UNDECIDED = "pass", "FAIL", "undecided"
 VACUOUS, MEASURED = "vacuous", "measured"
 DOCUMENTED = "fails as documented"
 UNDOCUMENTED = "FAIL: documented as false, but it holds here"
-DECIDED = (PASS, DOCUMENTED, FAIL, UNDOCUMENTED)
 FALSE, SAYS_NOTHING = "false", "says nothing"
 """What docs/fidelity.md may say of a statement on an instance."""
 FORMS = {"paper": "as printed", "mended": "mended"}
@@ -49,12 +50,12 @@ class Row(NamedTuple):
     claim: str  # what it says of the measured value
     instance: str  # what it was measured on
     measured: float
-    bound: float = math.nan  # the value that it must not exceed; NaN where nothing is claimed
+    bound: float | None = None  # the value that it must not exceed; None: nothing is claimed
     # The ends of a 95 % interval of the measured value; NaN where it is exact.
     low: float = math.nan
     high: float = math.nan
     documented: str = ""  # FALSE or SAYS_NOTHING, as docs/fidelity.md has it; else ""
-    trivial: float = math.nan  # what it cannot exceed in any case; NaN if there is no such value
+    trivial: float | None = None  # what it cannot exceed in any case; None: no such value
     control: str = ""  # what the control changes, so that it must fail
     control_measured: float = math.nan
     control_bound: float = math.nan
@@ -72,23 +73,40 @@ class Row(NamedTuple):
         """Return the row with its control: what it changes, and what is not as in the row."""
         if measured is None:
             measured, interval = self.measured, (self.low, self.high)
+        if bound is None:
+            bound = self.limit
         return self._replace(
             control=change,
             control_measured=measured,
-            control_bound=self.bound if bound is None else bound,
+            control_bound=bound,
             control_low=interval[0],
             control_high=interval[1],
         )
 
     @property
-    def slack(self) -> float:
-        """How much room is left: bound - measured."""
-        return self.bound - self.measured
+    def limit(self) -> float:
+        """The bound of a row that has one."""
+        assert self.bound is not None, self.claim
+        return self.bound
+
+    @property
+    def slack(self) -> float | None:
+        """How much room is left: bound - measured; None without a bound."""
+        return None if self.bound is None else self.bound - self.measured
+
+    @property
+    def finite(self) -> bool:
+        """Whether all its values are numbers; no verdict could rest on others."""
+        control = (self.control_measured, self.control_bound) if self.control else ()
+        values = self.measured, self.bound, self.trivial, *control
+        return all(value is None or math.isfinite(value) for value in values)
 
     @property
     def verdict(self) -> str:
         """The outcome in words."""
-        if math.isnan(self.bound):
+        if not self.finite:
+            return FAIL
+        if self.bound is None:
             return MEASURED
         fails = exceeds(self.measured, self.low, self.high, self.bound)
         if self.documented == FALSE:
@@ -96,8 +114,8 @@ class Row(NamedTuple):
         if fails:
             return FAIL
         control = (self.control_measured, self.control_low, self.control_high)
-        power = not math.isnan(self.control_measured) and exceeds(*control, self.control_bound)
-        if power is False or self.bound >= self.trivial:
+        power = exceeds(*control, self.control_bound) if self.control else False
+        if power is False or (self.trivial is not None and self.bound >= self.trivial):
             return VACUOUS
         return UNDECIDED if fails is None or power is None else PASS
 
@@ -113,7 +131,7 @@ def exceeds(measured: float, low: float, high: float, bound: float) -> bool | No
     """Return whether a value exceeds a bound; None where its interval, if any, straddles it."""
     least, most = (measured if math.isnan(end) else end for end in (low, high))
     limit = bound + ROUNDING * abs(bound)
-    if not least <= limit:  # also where it is NaN
+    if least > limit:
         return True
     return False if most <= limit else None
 
@@ -175,7 +193,29 @@ def ends(failures: int, runs: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-def mended(
+def halved(row: Row) -> Row:
+    """Return a row whose control is half the bound."""
+    return row.controlled("half the bound", bound=row.limit / 2)
+
+
+def outcomes(rows: Iterable[Row]) -> dict[str, list[str]]:
+    """Return which statements hold, are false somewhere, and are undecided.
+
+    One that holds passes on some instance and fails on none; mended forms are rows of their own,
+    so that a statement with a mend may be false and have passing rows.
+    """
+    verdicts: dict[str, set[str]] = {}
+    for row in rows:
+        if row.bound is not None:
+            verdicts.setdefault(row.statement, set()).add(row.verdict)
+    found: dict[str, list[str]] = {"hold": [], "false": [], "undecided": []}
+    for statement, its in verdicts.items():
+        passed = "hold" if PASS in its else "undecided"
+        found["false" if its & {DOCUMENTED, FAIL} else passed].append(statement)
+    return found
+
+
+def printed_and_mended(
     statement: str,
     claims: tuple[str, str],
     instance: str,

@@ -23,7 +23,7 @@ from wgp_agents.theory.verify.gains import gain_remarks, gain_theorems
 from wgp_agents.theory.verify.growth import growth, growth_of_arms, tight_width
 from wgp_agents.theory.verify.quadrature import agreement, deviation_error, feature_error
 from wgp_agents.theory.verify.regret import last_window, regret_theorem, small_budget
-from wgp_agents.theory.verify.row import DECIDED, Check, Curve, Findings, Row
+from wgp_agents.theory.verify.row import Check, Curve, Findings, Row, outcomes
 from wgp_agents.theory.verify.stored import ChecksFolder, Settings
 
 __all__ = ["CHECKS", "rows_as_text", "run", "summary"]
@@ -106,12 +106,11 @@ def rows_as_text(rows: list[Row]) -> str:
     """Return the rows for people, up to three lines each: the outcome, the claim, the control."""
     lines = []
     for row in rows:
-        claimed = not np.isnan(row.bound)
         lines.append(
             f"{row.statement:20}{row.verdict}: {row.measured:.4g}"
-            + (f" <= {row.bound:.4g}" if claimed else "")
+            + ("" if row.bound is None else f" <= {row.bound:.4g}")
             + interval_as_text(row.low, row.high)
-            + (f"  slack {row.slack:.3g}" if claimed else "")
+            + ("" if row.slack is None else f"  slack {row.slack:.3g}")
         )
         lines.append(f"    {row.claim} [{row.instance}]")
         if row.control:
@@ -127,15 +126,19 @@ def interval_as_text(low: float, high: float) -> str:
 
 
 def summary(rows: list[Row]) -> str:
-    """Return how many rows came out how, and which statements no row decides."""
+    """Return how many rows came out how, and which statements hold, are false or undecided."""
     counts = Counter(row.verdict for row in rows)
-    claimed = dict.fromkeys(row.statement for row in rows if not np.isnan(row.bound))
-    decided = {row.statement for row in rows if row.verdict in DECIDED}
-    left = [name for name in claimed if name not in decided]
-    found = f"{len(rows)} rows: "
-    found += ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    found += f".\n{len(claimed) - len(left)} of {len(claimed)} statements are decided"
-    return found + (f"; not {', '.join(left)}." if left else ".")
+    found = outcomes(rows)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    holding, false, left = (len(found[key]) for key in ("hold", "false", "undecided"))
+    lines = [
+        f"{len(rows)} rows: {told}.",
+        f"Of {holding + false + left} statements {holding} hold on every instance that decides, "
+        f"{false} are false on one at least, {left} are undecided.",
+    ]
+    for title, names in (("False", found["false"]), ("Undecided", found["undecided"])):
+        lines += [f"{title}: {'; '.join(names)}."] if names else []
+    return "\n".join(lines)
 
 
 def write_tables(rows: list[Row], curves: list[Curve], folder: Path) -> None:

@@ -32,10 +32,11 @@ from wgp_gym.types import Array
 
 __all__ = ["TEXTS", "ChecksFolder", "Settings"]
 
-FORMAT = "wgp-gym verify 1"
+FORMAT = "wgp-gym verify 2"
 MANIFEST, FOLDER = "manifest.json", "checks"
 MOST_BYTES = 1 << 24  # of a file of findings: the largest has 100,000
 TEXTS = ("statement", "claim", "instance", "documented", "control")
+OPTIONAL = ("bound", "trivial")  # null where there is none; elsewhere null stands for NaN
 
 
 class Settings(NamedTuple):
@@ -114,11 +115,17 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def encoded(findings: Findings) -> dict[str, object]:
-    """Return findings as plain JSON values; null stands for NaN, and for an end that is not."""
+    """Return findings as plain JSON values; null stands for NaN, and for what is not there."""
     return {
-        name: [{key: plain(value) for key, value in one._asdict().items()} for one in part]
+        name: [{key: encode(key, value) for key, value in one._asdict().items()} for one in part]
         for name, part in findings._asdict().items()
     }
+
+
+def encode(key: str, value: object) -> object:
+    """Return a field's plain value; a bound that is NaN stays so, since null is none at all."""
+    found = plain(value)
+    return math.nan if key in OPTIONAL and found is None and value is not None else found
 
 
 def plain(value: object) -> object:
@@ -137,7 +144,9 @@ def read_row(row: dict[str, JSON]) -> Row:
         number = value is None or type(value) in (int, float)
         if not (isinstance(value, str) if name in TEXTS else number):
             raise ValueError(name)
-    given: dict[str, Any] = {name: math.nan if v is None else v for name, v in values.items()}
+    given: dict[str, Any] = {
+        name: math.nan if v is None and name not in OPTIONAL else v for name, v in values.items()
+    }
     return Row(**given)
 
 

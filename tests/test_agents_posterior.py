@@ -135,7 +135,9 @@ def test_scikit_learn_agrees(
     np.testing.assert_allclose(agent.posterior().std, std, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("regularization", [1e-6, 0.01, 1.0])
+@pytest.mark.parametrize(
+    "regularization", [1e-6, *(pytest.param(lam, marks=pytest.mark.slow) for lam in (0.01, 1.0))]
+)
 def test_a_window_is_right_after_5000_steps(regularization: float) -> None:
     arms, rewards = plays(5_000)
     agent = learn("sw-gp-ucb", arms, rewards, window=100, regularization=regularization)

@@ -160,6 +160,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 def test_a_file_is_gone_on_from_in_another_process(tmp_path: Path) -> None:
     agents = {name: learned(name) for name in LEARNERS}
     for name, agent in agents.items():

@@ -22,7 +22,15 @@ from wgp_gym.types import Array, Mask
 SHORT: dict[str, Any] = {"neural-greedy": {"hidden": 8, "updates": 1}}
 
 
-@pytest.mark.parametrize("name", wgp_agents.names())
+OF_EACH_KIND = {"wgp-ucb", "adaptive-wgp-ucb", "master", "opkb", "d-lin-ucb", "sw-glm-ucb"}
+OF_EACH_KIND |= {"d-ts", "glr-ucb", "exp3-s", "neural-greedy", "random", "oracle-restart"}
+EVERY = [
+    pytest.param(name, marks=() if name in OF_EACH_KIND else pytest.mark.slow)
+    for name in wgp_agents.names()
+]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_every_agent_keeps_the_contract(name: str) -> None:
     check_agent(name, tasks_of(name)[0], parameters=SHORT.get(name))
 

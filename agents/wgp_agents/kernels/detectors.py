@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
@@ -43,6 +43,18 @@ STEPS = 50  # of Newton's method, which needs about 5
 # exact arithmetic is off by rounding, some 1e-16 of it for each value. The thresholds of the
 # likelihood ratio are logarithms, which statistics do not meet; they need none.
 SLACK = 1e-9
+
+
+@subroutine
+def walk(i: int, step: float, drift: Array, threshold: Array, up: Array, down: Array) -> bool:
+    """Move the two walks of stream i by `step` = y - u; return whether one reaches h.
+
+    g+ = max(0, g+ + y - u - epsilon), g- = max(0, g- + u - y - epsilon).
+    """
+    up[i] = max(0.0, up[i] + step - drift[i])
+    down[i] = max(0.0, down[i] - step - drift[i])
+    reached: bool = max(up[i], down[i]) >= threshold[i] * (1.0 - SLACK)
+    return reached
 
 
 @compiled
@@ -70,11 +82,7 @@ def cusum(
         if count[i] <= samples[i]:  # u is the mean of the first M
             mean[i] += (values[i] - mean[i]) / count[i]
             continue
-        # g+ = max(0, g+ + y - u - epsilon), g- = max(0, g- + u - y - epsilon)
-        step = values[i] - mean[i]
-        up[i] = max(0.0, up[i] + step - drift[i])
-        down[i] = max(0.0, down[i] - step - drift[i])
-        alarms[i] = max(up[i], down[i]) >= threshold[i] * (1.0 - SLACK)
+        alarms[i] = walk(i, values[i] - mean[i], drift, threshold, up, down)
 
 
 @compiled
@@ -98,11 +106,7 @@ def page_hinkley(
             continue
         count[i] += 1
         mean[i] += (values[i] - mean[i]) / count[i]
-        # g+ = max(0, g+ + y_k - mean_k - epsilon), g- = max(0, g- + mean_k - y_k - epsilon)
-        step = values[i] - mean[i]
-        up[i] = max(0.0, up[i] + step - drift[i])
-        down[i] = max(0.0, down[i] - step - drift[i])
-        alarms[i] = max(up[i], down[i]) >= threshold[i] * (1.0 - SLACK)
+        alarms[i] = walk(i, values[i] - mean[i], drift, threshold, up, down)
 
 
 @compiled

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from wgp_agents.algorithms.linear.defaults import Tuning
+from wgp_agents.algorithms.linear.defaults import TUNINGS, Tuning
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.statistics import ArmStatistics
 from wgp_agents.core.access import EnvLike
@@ -123,7 +123,7 @@ class GLMUCB(IndexAgent):
             self._given_norm_bound = norm_bounds(owner, norm_bound, self.problem, batch)
         check_budget(owner, variation_budget, batch)
         self._given_budget = kept(variation_budget)
-        self.tuning = check_choice("tuning", tuning, owner, ("original", "corrected"))
+        self.tuning = check_choice("tuning", tuning, owner, TUNINGS)
         self.regularization = model_noise(owner, regularization, batch)
         self.delta = self._parameter("delta", delta, 0, 1, "neither")
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)

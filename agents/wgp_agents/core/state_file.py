@@ -18,7 +18,7 @@ from wgp_agents.core.zips import array_header
 from wgp_gym.types import AnyArray
 from wgp_gym.validation import cut
 
-__all__ = ["read_state", "write_file"]
+__all__ = ["packed", "read_state", "unpacked", "write_file"]
 
 PLAIN = "plain"  # the array that holds all that is no array, in JSON
 ROOM = 1 << 26  # bytes, and so many times what the agent itself holds, that a file may have
@@ -28,22 +28,30 @@ SINCE = (1980, 1, 1, 0, 0, 0)  # so that the same state is the same file
 
 def write_file(state: State, path: Path) -> None:
     """Write a state, whole or not at all."""
-    plain = {name: entry for name, entry in state.items() if not isinstance(entry, np.ndarray)}
-    arrays = {name: entry for name, entry in state.items() if isinstance(entry, np.ndarray)}
-    arrays[PLAIN] = np.frombuffer(json.dumps(plain).encode(), np.uint8)
+    data = packed(state)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("xb") as file:
-            with zipfile.ZipFile(file, "w") as archive:  # stored, not packed: it is read so, too
-                for name, array in arrays.items():
-                    entry = zipfile.ZipInfo(f"{name}.npy", SINCE)
-                    with archive.open(entry, "w", force_zip64=True) as member:
-                        npy.write_array(member, array, (1, 0), allow_pickle=False)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def packed(state: State) -> bytes:
+    """Return the bytes of a state's file."""
+    plain = {name: entry for name, entry in state.items() if not isinstance(entry, np.ndarray)}
+    arrays = {name: entry for name, entry in state.items() if isinstance(entry, np.ndarray)}
+    arrays[PLAIN] = np.frombuffer(json.dumps(plain).encode(), np.uint8)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:  # stored, not packed: it is read so, too
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy", SINCE)
+            with archive.open(entry, "w", force_zip64=True) as member:
+                npy.write_array(member, array, (1, 0), allow_pickle=False)
+    return file.getvalue()
 
 
 def read_state(path: Path, held: int) -> State:
@@ -62,10 +70,22 @@ def read_state(path: Path, held: int) -> State:
             bad(path, f"it has {size:,} bytes, and the state of such an agent at most {most:,}")
         data = file.read(most + 1)
     try:
+        return unpacked(data)
+    except ValueError as error:
+        bad(path, str(error))
+
+
+def unpacked(data: bytes) -> State:
+    """Return the state that `packed` made bytes of.
+
+    Raises:
+        ValueError: If they are others, or damaged.
+    """
+    try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return entries(archive, len(data))
-    except Exception as error:  # whatever a file makes zipfile, numpy and json raise
-        bad(path, f"{type(error).__name__}: {error}")
+    except Exception as error:  # whatever bytes make zipfile, numpy and json raise
+        raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
 def bad(path: Path, fault: str) -> NoReturn:

@@ -1,0 +1,334 @@
+"""What a live bandit chooses from: arms with the user's labels, where they stand, and a kernel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
+
+import numpy as np
+
+from wgp_agents.live.knobs import Knobs, KnobValue, knobs_of_columns
+from wgp_gym.kernels import Empirical, Kernel, SquaredExponential
+from wgp_gym.types import Array, Mask
+from wgp_gym.validation import check_int, is_number, near_miss, reject
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Arm", "Arms", "Choices", "KnobGrid", "Offers", "choices_of"]
+
+Arm: TypeAlias = "KnobValue | dict[str, KnobValue]"
+"""An arm as the user writes it: a number, a name, or a dict of knobs."""
+
+LENGTHSCALE = 0.2  # of the range of ordered arms, to start from
+CANDIDATES = 500  # points of knobs
+MOST_OFFERS = 50
+
+
+class Choices(ABC):
+    """What is chosen from.
+
+    Attributes:
+        arms: The arms as the user writes them, those that were removed included.
+        there: Which of them are there, `(n,)`.
+        changing: Whether each decision brings arms of its own.
+    """
+
+    arms: list[Arm]
+    there: Mask
+    changing: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def places(self) -> Array:
+        """Where the arms stand in [0, 1]^d, `(n, d)`."""
+
+    @property
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """The kernel over these places."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether no arm tells anything of another."""
+        return False
+
+    def index(self, arm: object, owner: str) -> int:
+        """Return the index of an arm.
+
+        Raises:
+            ValueError: If there is no such arm.
+        """
+        for i, known in enumerate(self.arms):
+            if type(known) is type(arm) and known == arm:
+                return i
+        if isinstance(arm, np.generic):
+            return self.index(arm.item(), owner)
+        if is_number(arm, int, float) and not isinstance(arm, bool):
+            for i, known in enumerate(self.arms):  # 10 is 10.0
+                if not isinstance(known, bool) and known == arm:
+                    return i
+        hint = near_miss(arm, [str(one) for one in self.arms])
+        reject("arm", owner, f"one of the {len(self.arms)} arms{hint}", arm)
+
+    def mask(self, allowed: Sequence[object] | None, owner: str) -> Mask | None:
+        """Return which arms may be played; None: all.
+
+        Raises:
+            ValueError: If none may, or one is unknown or was removed.
+        """
+        found = self.there.copy()
+        if allowed is not None:
+            if isinstance(allowed, str) or not isinstance(allowed, Sequence | np.ndarray):
+                reject("allowed", owner, "a list of arms", allowed)
+            found = np.zeros(len(self.arms), bool)
+            found[[self.index(arm, owner) for arm in allowed]] = True
+            gone = found & ~self.there
+            if gone.any():
+                reject("allowed", owner, "arms that are there", self.arms[int(gone.argmax())])
+        if not found.any():
+            reject("allowed", owner, "at least one arm that is there", allowed)
+        return None if found.all() else found
+
+    def add(self, arm: object, features: Mapping[str, object] | None, owner: str) -> None:
+        """Take in a new arm, or one that was removed."""
+        reject("arm", owner, f"left out: {type(self).__name__} has no single arms", arm)
+
+    def remove(self, arm: object, owner: str) -> None:
+        """Take an arm out of the choice; what is known of it stays."""
+        i = self.index(arm, owner)
+        if not self.there[i] or self.there.sum() == 1:
+            reject("arm", owner, "one of several arms that are there", arm)
+        self.there[i] = False
+
+    @abstractmethod
+    def to_json(self) -> dict[str, object]:
+        """Return what `choices_of` makes again."""
+
+
+class Arms(Choices):
+    """A finite set of arms.
+
+    Args:
+        arms: Numbers: ordered arms, near ones alike. Names: arms that tell nothing of each other.
+            A dict of names, or a table with one row for each: arms with features, each a number, a
+            list of numbers or a dict of named values, categories included.
+
+    Raises:
+        ValueError: If there are fewer than two arms, or one is there twice.
+    """
+
+    def __init__(self, arms: Sequence[object] | Mapping[str, object] | DataFrame) -> None:
+        self._features: dict[int, dict[str, KnobValue]] = {}
+        if hasattr(arms, "to_dict") and hasattr(arms, "columns"):
+            table = cast("DataFrame", arms)
+            arms = {name: row for name, row in zip(table.index, table.to_dict("records"), strict=True)}
+        if isinstance(arms, Mapping):
+            self.arms = [checked_arm(arm) for arm in arms]
+            self._features = {i: features_of(f) for i, f in enumerate(arms.values())}
+        elif isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray | range):
+            reject("arms", "Arms", "a list, a dict or a DataFrame", arms)
+        else:
+            self.arms = [checked_arm(arm) for arm in arms]
+        if len(self.arms) < 2:
+            reject("arms", "Arms", "at least two arms", self.arms)
+        if len({(type(arm) is bool, arm) for arm in self.arms}) < len(self.arms):
+            reject("arms", "Arms", "arms of which none is there twice", self.arms)
+        self.there = np.ones(len(self.arms), bool)
+        self._check_features()
+
+    def _check_features(self) -> None:
+        names = {tuple(sorted(row)) for row in self._features.values()}
+        if len(names) > 1:
+            reject("arms", "Arms", "arms with the same features each", sorted(names))
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the arms are numbers."""
+        return not self._features and all(map(is_plain_number, self.arms))
+
+    @property
+    def independent(self) -> bool:
+        """Whether the arms are names without features."""
+        return not self._features and not self.ordered
+
+    @property
+    def knobs(self) -> Knobs:
+        """The features as knobs, whose ranges are those of the arms."""
+        names = list(self._features[0])
+        return knobs_of_columns({n: [row[n] for row in self._features.values()] for n in names})
+
+    @property
+    def places(self) -> Array:
+        """Where the arms stand: numbers and features by their range, names at i / (n - 1)."""
+        n = len(self.arms)
+        if self.independent:
+            return np.linspace(0.0, 1.0, n)[:, None]
+        if self.ordered:
+            values = np.array(self.arms, float)[:, None]
+            return np.clip((values - values.min()) / (values.max() - values.min()), 0.0, 1.0)
+        knobs = self.knobs
+        rows = [self._features[i] for i in range(n)]
+        return np.array([knobs.place(row) for row in rows])
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel: squared exponential over numbers and features, none between names."""
+        if self.independent:
+            return Empirical(np.eye(len(self.arms)))
+        return SquaredExponential(LENGTHSCALE) if self.ordered else self.knobs.kernel()
+
+    def add(self, arm: object, features: Mapping[str, object] | None, owner: str) -> None:
+        """Take in a new arm, with features where the others have some, or one that was removed.
+
+        Raises:
+            ValueError: If it is there, or is of another kind than the others.
+        """
+        known = [i for i, one in enumerate(self.arms) if one == arm and type(one) is type(arm)]
+        if known:
+            if self.there[known[0]]:
+                reject("arm", owner, "a new arm", arm)
+            self.there[known[0]] = True
+            return
+        new = checked_arm(arm)
+        if (features is not None) != bool(self._features):
+            rule = "given" if self._features else "left out: the others have none"
+            reject("features", owner, rule, features)
+        if self.ordered and not is_plain_number(new):
+            reject("arm", owner, "a number, as the others", arm)
+        if features is not None:
+            row = features_of(features)
+            if set(row) != set(self._features[0]):
+                reject("features", owner, f"a dict of {', '.join(self._features[0])}", features)
+            self._features[len(self.arms)] = row
+        self.arms.append(new)
+        self.there = np.append(self.there, True)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `choices_of` makes again."""
+        rows = [self._features[i] for i in range(len(self.arms))] if self._features else None
+        return {"kind": "Arms", "arms": list(self.arms), "features": rows}
+
+
+class KnobGrid(Choices):
+    """Points of knobs, evenly spread, that are chosen from.
+
+    A point that a person chose counts as the nearest of them.
+
+    Args:
+        knobs: The knobs.
+        candidates: How many points.
+    """
+
+    def __init__(self, knobs: Knobs, candidates: int = CANDIDATES) -> None:
+        self.knobs = knobs
+        self.candidates = check_int("candidates", candidates, "LiveBandit", 2, 10_000)
+        self.arms = [*knobs.points(self.candidates)]
+        self.there = np.ones(len(self.arms), bool)
+        self._places = np.array([knobs.place(cast("dict[str, object]", a)) for a in self.arms])
+
+    @property
+    def places(self) -> Array:
+        """Where the points stand, `(n, d)`."""
+        return self._places
+
+    @property
+    def kernel(self) -> Kernel:
+        """That of the knobs."""
+        return self.knobs.kernel()
+
+    def index(self, arm: object, owner: str) -> int:
+        """Return the nearest point."""
+        place = self.knobs.place(cast("Mapping[str, object]", arm), owner)
+        return int(np.sum((self._places - place) ** 2, axis=1).argmin())
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `choices_of` makes again."""
+        return {"kind": "Knobs", "knobs": self.knobs.to_json(), "candidates": self.candidates}
+
+
+class Offers(Choices):
+    """Arms that each decision brings with it, known by their features alone.
+
+    `Offers(price=(0, 100), size=["S", "M"])`; then `ask(arms={id: {"price": 12, "size": "S"}})`.
+
+    Args:
+        most: How many there are at once, at most.
+        features: The range of each feature, as in `Knobs`.
+    """
+
+    changing = True
+
+    def __init__(self, most: int = MOST_OFFERS, **features: Sequence[object]) -> None:
+        self.most = check_int("most", most, "Offers", 2, 10_000)
+        self.knobs = Knobs(**features)
+        self.arms, self.there = [], np.ones(self.most, bool)
+
+    @property
+    def places(self) -> Array:
+        """Points that stand for the offers, `(most, d)`."""
+        found = np.array([self.knobs.place(p) for p in self.knobs.points(self.most)])
+        return np.resize(found, (self.most, self.knobs.dim))
+
+    @property
+    def kernel(self) -> Kernel:
+        """That of the features."""
+        return self.knobs.kernel()
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `choices_of` makes again."""
+        return {"kind": "Offers", "most": self.most, "features": self.knobs.to_json()}
+
+
+def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
+    """Return choices from what a user gives, or from `to_json`.
+
+    Raises:
+        ValueError: If there is nothing to choose from.
+    """
+    if isinstance(given, Choices):
+        return given
+    if isinstance(given, Knobs):
+        return KnobGrid(given, candidates)
+    if isinstance(given, Mapping) and given.get("kind") == "Arms" and "features" in given:
+        arms, rows = cast("list[object]", given["arms"]), cast("list[object] | None", given["features"])
+        if rows is None:
+            return Arms(arms)
+        made = Arms.__new__(Arms)
+        made.arms = [checked_arm(arm) for arm in arms]
+        made._features = {i: features_of(row) for i, row in enumerate(rows)}
+        made.there = np.ones(len(made.arms), bool)
+        return made
+    if isinstance(given, Mapping) and given.get("kind") == "Knobs":
+        knobs = cast("dict[str, Sequence[object]]", given["knobs"])
+        return KnobGrid(Knobs(**knobs), cast(int, given["candidates"]))
+    if isinstance(given, Mapping) and given.get("kind") == "Offers":
+        features = cast("dict[str, Sequence[object]]", given["features"])
+        return Offers(cast(int, given["most"]), **features)
+    reject("arms", "LiveBandit", "Arms(...), Knobs(...) or Offers(...)", given)
+
+
+def is_plain_number(value: object) -> bool:
+    """Tell whether an arm is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def checked_arm(arm: object) -> KnobValue:
+    """Return a single arm as the user wrote it: a number or a text."""
+    plain = arm.item() if isinstance(arm, np.generic) else arm
+    if not isinstance(plain, str | int | float | bool) or plain != plain:
+        reject("arms", "Arms", "numbers or texts", arm)
+    if isinstance(plain, float) and not np.isfinite(plain):
+        reject("arms", "Arms", "finite numbers or texts", arm)
+    return plain
+
+
+def features_of(given: object) -> dict[str, KnobValue]:
+    """Return the features of one arm, by name."""
+    if isinstance(given, Mapping):
+        return {str(name): checked_arm(value) for name, value in given.items()}
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        return {f"x{i}": checked_arm(value) for i, value in enumerate(given)}
+    return {"x0": checked_arm(given)}
+

@@ -1,0 +1,248 @@
+"""Knobs: named quantities in their own units, and their places in [0, 1]^d."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+from scipy.stats import qmc
+
+from wgp_gym.kernel_algebra import Categorical, OnColumns
+from wgp_gym.kernels import Kernel, SquaredExponential
+from wgp_gym.types import Array
+from wgp_gym.validation import is_number, near_miss, reject
+
+__all__ = ["KnobRange", "KnobValue", "Knobs", "knobs_of_columns"]
+
+KnobValue: TypeAlias = "float | int | str | bool"
+KnobRange: TypeAlias = "Sequence[object]"
+"""(low, high), (low, high, "int"), (low, high, "log"), or a list of categories."""
+
+KINDS = ("float", "int", "log")
+RANGE_RULE = (
+    "(low, high), (low, high, 'int') or (low, high, 'log') with low < high, or a list of texts"
+)
+ALIKE = 0.5  # what two categories of one knob share, before anything is known
+LENGTHSCALE = 0.2  # of a knob's range
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One numeric knob.
+
+    Attributes:
+        name: Its name.
+        low: The least value.
+        high: The largest.
+        kind: "float", "int", or "log" for one that is looked at by its logarithm.
+    """
+
+    name: str
+    low: float
+    high: float
+    kind: str
+
+    def place(self, value: object, owner: str) -> float:
+        """Return where a value stands in [0, 1]."""
+        if not is_number(value, int, float, np.integer, np.floating) or isinstance(value, bool):
+            reject(self.name, owner, f"a number in [{self.low:g}, {self.high:g}]", value)
+        number = float(cast(float, value))
+        if not self.low <= number <= self.high:
+            reject(self.name, owner, f"in [{self.low:g}, {self.high:g}]", value)
+        if self.kind == "int" and number != round(number):
+            reject(self.name, owner, "a whole number", value)
+        if self.kind == "log":
+            return math.log(number / self.low) / math.log(self.high / self.low)
+        return (number - self.low) / (self.high - self.low)
+
+    def value(self, place: float) -> KnobValue:
+        """Return the value at a place in [0, 1]."""
+        if self.kind == "log":
+            return float(np.clip(self.low * (self.high / self.low) ** place, self.low, self.high))
+        number = self.low + place * (self.high - self.low)
+        return round(number) if self.kind == "int" else float(np.clip(number, self.low, self.high))
+
+    @property
+    def count(self) -> float:
+        """How many values there are."""
+        return self.high - self.low + 1 if self.kind == "int" else math.inf
+
+    def to_json(self) -> list[object]:
+        """Return the range, with its kind, so that it is not read as two categories."""
+        return [self.low, self.high, self.kind]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One knob of categories.
+
+    Attributes:
+        name: Its name.
+        values: Its categories.
+    """
+
+    name: str
+    values: tuple[KnobValue, ...]
+
+    def place(self, value: object, owner: str) -> float:
+        """Return where a category stands in [0, 1]."""
+        if value not in self.values:
+            hint = near_miss(value, [str(one) for one in self.values])
+            reject(self.name, owner, f"one of {list(self.values)}{hint}", value)
+        return self.values.index(cast(KnobValue, value)) / max(len(self.values) - 1, 1)
+
+    def value(self, place: float) -> KnobValue:
+        """Return the category at a place."""
+        return self.values[round(place * max(len(self.values) - 1, 1))]
+
+    @property
+    def count(self) -> float:
+        """How many values there are."""
+        return len(self.values)
+
+    def to_json(self) -> list[object]:
+        """Return the categories."""
+        return list(self.values)
+
+
+class Knobs:
+    """Named quantities in physical units: what a machine can be set to, or what a context tells.
+
+    `Knobs(speed=(0, 300), depth=(1, 8, "int"), rate=(1e-4, 1, "log"), tool=["A", "B"])`. A point
+    is a dict by these names. Its place is in [0, 1]^d, a column for each knob: numbers by how far
+    they are from low to high, categories by their code.
+
+    Args:
+        knobs: The range of each knob, by name.
+
+    Attributes:
+        names: The names, in order.
+
+    Raises:
+        ValueError: If a range is none.
+    """
+
+    def __init__(self, **knobs: KnobRange) -> None:
+        if not knobs:
+            reject("knobs", "Knobs", "at least one named range", knobs)
+        self._axes = tuple(axis_of(name, given) for name, given in knobs.items())
+        self.names = tuple(knobs)
+
+    @property
+    def dim(self) -> int:
+        """The number of knobs d."""
+        return len(self._axes)
+
+    def place(self, point: Mapping[str, object], owner: str = "Knobs") -> Array:
+        """Return where a point stands, `(d,)`.
+
+        Raises:
+            ValueError: If a knob is missing, unknown or out of its range.
+        """
+        if not isinstance(point, Mapping):
+            reject("point", owner, f"a dict of {', '.join(self.names)}", point)
+        for name in point:
+            if name not in self.names:
+                reject("point", owner, f"a dict of {', '.join(self.names)}", name)
+        missing = [name for name in self.names if name not in point]
+        if missing:
+            reject("point", owner, f"a dict with all of {', '.join(self.names)}", dict(point))
+        return np.array([axis.place(point[axis.name], owner) for axis in self._axes])
+
+    def point(self, place: Array) -> dict[str, KnobValue]:
+        """Return the point at a place `(d,)`."""
+        return {
+            axis.name: axis.value(x) for axis, x in zip(self._axes, place.tolist(), strict=True)
+        }
+
+    def points(self, most: int) -> list[dict[str, KnobValue]]:
+        """Return points that fill the ranges evenly, none twice.
+
+        Args:
+            most: How many there are; fewer where the knobs have no more values.
+        """
+        total = math.prod(axis.count for axis in self._axes)
+        if total <= most:
+            return list(self._all())
+        if self.dim == 1:
+            places = np.linspace(0.0, 1.0, most)[:, None]
+        else:
+            places = qmc.Sobol(self.dim, scramble=False).random(2 ** math.ceil(math.log2(most)))
+            # Stretched, so that some lie on the faces, where many an optimum is.
+            places = np.clip(1.1 * places[:most] - 0.05, 0.0, 1.0)
+        found = {tuple(point.items()): point for point in map(self.point, places)}
+        return list(found.values())
+
+    def _all(self) -> Iterator[dict[str, KnobValue]]:
+        steps = [np.linspace(0.0, 1.0, max(int(axis.count), 1)) for axis in self._axes]
+        for place in itertools.product(*steps):
+            yield self.point(np.array(place))
+
+    def kernel(self, first: int = 0) -> Kernel:
+        """Return the kernel: a product over the knobs, whose columns begin at `first`.
+
+        Numbers have a squared exponential one, categories share half of what they do.
+        """
+        columns = range(first, first + self.dim)
+        numeric = [
+            j for j, axis in zip(columns, self._axes, strict=True) if isinstance(axis, Axis)
+        ]
+        parts: list[Kernel] = [
+            OnColumns(Categorical(ALIKE), (j,)) for j in columns if j not in numeric
+        ]
+        if numeric:
+            scales = (LENGTHSCALE,) * len(numeric)
+            parts.insert(0, OnColumns(SquaredExponential(scales), tuple(numeric)))
+        return functools.reduce(operator.mul, parts)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `Knobs(**...)` makes again, as JSON may hold it."""
+        return {axis.name: axis.to_json() for axis in self._axes}
+
+
+def axis_of(name: str, given: object) -> Axis | Choice:
+    """Return the knob of a range.
+
+    Raises:
+        ValueError: If the range is none.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        reject(name, "Knobs", RANGE_RULE, given)
+    first = [*given][:2]
+    numbers = len(first) == 2 and all(
+        is_number(one, int, float, np.integer, np.floating) and not isinstance(one, bool)
+        for one in first
+    )
+    if numbers and (isinstance(given, tuple) or (len(given) == 3 and given[2] in KINDS)):
+        low, high = float(cast(float, first[0])), float(cast(float, first[1]))
+        kind = given[2] if len(given) == 3 else "float"
+        fits = len(given) <= 3 and kind in KINDS and low < high
+        fits = fits and math.isfinite(high - low) and not (kind == "log" and low <= 0)
+        if kind == "int":
+            fits = fits and low == round(low) and high == round(high)
+        if not fits:
+            reject(name, "Knobs", RANGE_RULE, given)
+        return Axis(name, low, high, cast(str, kind))
+    values = tuple(cast(KnobValue, one.item() if isinstance(one, np.generic) else one) for one in given)
+    if len(set(values)) < len(values) or not all(isinstance(v, str | int | float | bool) for v in values):
+        reject(name, "Knobs", RANGE_RULE, given)
+    return Choice(name, values)
+
+
+def knobs_of_columns(columns: Mapping[str, Sequence[object]]) -> Knobs:
+    """Return the knobs whose ranges are those of the values in some columns."""
+    found: dict[str, KnobRange] = {}
+    for name, values in columns.items():
+        numbers = [v for v in values if is_number(v, int, float, np.integer, np.floating)]
+        if len(numbers) == len(values) and not any(isinstance(v, bool) for v in values):
+            low, high = float(min(numbers)), float(max(numbers))
+            found[name] = (low, high if high > low else low + 1.0)
+        else:
+            found[name] = sorted(set(values), key=str)
+    return Knobs(**found)

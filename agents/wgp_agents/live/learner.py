@@ -1,0 +1,284 @@
+"""What a live bandit knows: its agent, taken through the decisions in the order they were asked.
+
+Rewards come late, in any order, or never. The agent takes each decision in its turn, with its
+reward. Those that are still open count in the variances, not in the means (`Agent.hallucinate`).
+Until all decisions up to one are answered, the later ones are taken in only for the time being:
+
+    settled  o o o o o | ? o o ? ?
+                       ^ the agent at its checkpoint; what follows is taken in again
+                         whenever one of these is answered
+
+So a late reward ends in the very state that it would have led to in time. At most `lookback`
+decisions stay unsettled. An open one beyond is given up; if its reward comes nevertheless, it is
+learned as of the day it comes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from wgp_agents.base import Agent
+from wgp_agents.core.checkpoint import Checkpoint
+from wgp_agents.core.observation import observation_of
+from wgp_agents.core.state_file import packed, unpacked
+from wgp_agents.live.rewards import FIRST, Rewards, Unit
+from wgp_gym.types import Array, Mask
+
+__all__ = ["Entry", "Learner"]
+
+REST = "live"  # the entry of a state that holds what is not the agent's
+
+
+@dataclass
+class Entry:
+    """One decision, as the agent takes it in.
+
+    Attributes:
+        number: Which decision it is: 1, 2, 3, ...
+        action: The index of the arm.
+        time: When it was taken, in the user's unit; None where nobody tells the time.
+        arms: The places that were shown, `(n, d)`; None where they stay.
+        allowed: Which arms were there, `(n,)`; None: all.
+        reward: What it paid; None: nothing yet, or never.
+        open: Whether its reward is still to come.
+    """
+
+    number: int
+    action: int
+    time: float | None = None
+    arms: Array | None = None
+    allowed: Mask | None = None
+    reward: float | None = None
+    open: bool = True
+
+
+class Learner:
+    """An agent that is taken through decisions in order, whenever their rewards come.
+
+    Args:
+        agent: The agent, of one learner.
+        rewards: How rewards are read.
+        unit: Their unit; None: it is learned, if one is needed.
+        seed: What the agent's draws follow from, with the number of the decision.
+        lookback: How many decisions stay unsettled, at most.
+        timescale: How long a step of the drifting world is, in the user's unit of time; None: a
+            decision is a step.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        rewards: Rewards,
+        *,
+        unit: Unit | None,
+        seed: int,
+        lookback: int,
+        timescale: float | None,
+    ) -> None:
+        self.agent, self.rewards = agent, rewards
+        self.unit = unit or Unit()
+        self.unit_is_fixed = unit is not None or not rewards.needs_unit(agent.takes_units)
+        self._seed, self._lookback, self._timescale = seed, lookback, timescale
+        self.recent: list[Entry] = []
+        self.clock: float | None = None  # up to when the agent has let time go by
+        self._taken = 0  # how many of `recent` the agent has taken in for the time being
+        self._checkpoint: tuple[Checkpoint, float | None] | None = None
+        self._acted: int | None = None  # the decision whose `act` the settled agent has made
+        agent.reset(seed)
+
+    # The decisions and their rewards
+
+    def choose(self, number: int, time: float | None, arms: Array | None, allowed: Mask | None) -> int:
+        """Return the action of a new decision; the arguments are those of `Entry`."""
+        self._take_all()
+        self._let_go_by(time)
+        if self._taken == 0:
+            self._acted = number
+        return self._act(number, arms, allowed)
+
+    def add(self, entry: Entry) -> None:
+        """Take note of a decision."""
+        self.recent.append(entry)
+        self._settle()
+
+    def answer(self, number: int, reward: float | None, late: Entry | None = None) -> None:
+        """Take note of a reward; None: it will never come.
+
+        Args:
+            number: The decision's.
+            reward: In the user's unit.
+            late: The decision, in case it was given up.
+        """
+        for i, entry in enumerate(self.recent):
+            if entry.number == number:
+                entry.reward, entry.open = reward, False
+                if i < self._taken or not self.unit_is_fixed:
+                    self._go_back()
+                break
+        else:
+            if late is not None and reward is not None:
+                late.reward, late.open, late.time = reward, False, self.latest
+                self.recent.append(late)
+        self._settle()
+
+    @property
+    def latest(self) -> float | None:
+        """The time of the last decision."""
+        return self.recent[-1].time if self.recent else self.clock
+
+    def _settle(self) -> None:
+        """Take in for good what nothing before it is waited for."""
+        self._learn_unit()
+        while self.recent and self.unit_is_fixed:
+            entry = self.recent[0]
+            if entry.open and len(self.recent) <= self._lookback:
+                return
+            self._go_back()
+            entry.open = False
+            self._take(entry)
+            self.recent.pop(0)
+
+    def _learn_unit(self) -> None:
+        """Learn the unit from the first rewards, and fix it once there are enough."""
+        if self.unit_is_fixed:
+            return
+        paid = [entry.reward for entry in self.recent if entry.reward is not None]
+        if paid:
+            self._go_back()
+            self.unit = Unit.of(self.rewards.straightened(paid[:FIRST]))
+        full = len(self.recent) > self._lookback
+        self.unit_is_fixed = len(paid) >= FIRST or (full and len(paid) > 1)
+        if full and not self.unit_is_fixed:
+            self.recent.pop(0)
+
+    # The agent
+
+    def _take_all(self) -> None:
+        """Take in, for the time being, what is not settled."""
+        if self._taken == len(self.recent):
+            return
+        if self._taken == 0:
+            self._checkpoint = Checkpoint(self.agent), self.clock
+        for entry in self.recent[self._taken :]:
+            self._take(entry)
+        self._taken = len(self.recent)
+
+    def _go_back(self) -> None:
+        """Forget what was taken in for the time being."""
+        if self._taken:
+            assert self._checkpoint is not None
+            checkpoint, self.clock = self._checkpoint
+            checkpoint.restore()
+            self._taken = 0
+
+    def _take(self, entry: Entry) -> None:
+        """Take in a decision: with its reward, or without."""
+        self._let_go_by(entry.time)
+        agent, arms = self.agent, entry.arms
+        if agent.learns_by_acting and self._acted != entry.number:
+            self._act(entry.number, arms, entry.allowed)
+        step = self._timescale is None
+        if entry.reward is not None:
+            paid = float(self.rewards.read(entry.reward, self.unit))
+            if step:
+                agent.observe(entry.action, paid, arms=arms)
+            else:
+                agent.observe(entry.action, paid, arms=arms, elapsed=0.0)
+            return
+        if entry.open:
+            agent.hallucinate(entry.action, arms=arms)
+        if step and agent.takes_elapsed:
+            agent.elapse(1.0)
+
+    def _let_go_by(self, time: float | None) -> None:
+        """Let the agent's time go by, up to the time of a decision."""
+        if self._timescale is None or time is None:
+            return
+        if self.clock is not None and time > self.clock:
+            self.agent.elapse((time - self.clock) / self._timescale)
+        self.clock = time if self.clock is None else max(time, self.clock)
+
+    def _act(self, number: int, arms: Array | None, allowed: Mask | None) -> int:
+        """Let the agent choose, with the draws of a decision."""
+        self.agent.reseed(draws_of(self._seed, number))
+        shown = None if arms is None else observation_of(arms)
+        return int(self.agent.act(shown, allowed=allowed))
+
+    # What it knows
+
+    def bands(self, time: float | None = None) -> tuple[Array, Array] | None:
+        """Return mean and standard deviation of all arms, as the agent learns them, `(n,)` each.
+
+        None where the agent has no posterior. With a time, they are those of then.
+        """
+        self._take_all()
+        later = time is not None and self.clock is not None and time > self.clock
+        found = getattr(self.agent, "bands", None) or getattr(self.agent, "posterior", None)
+        if found is None:
+            return None
+        if not (later and self._timescale):
+            mean, std = found()
+            return mean, std
+        now, clock = Checkpoint(self.agent), self.clock
+        self._let_go_by(time)
+        mean, std = found()
+        now.restore()
+        self.clock = clock
+        return mean, std
+
+    # To be kept
+
+    def packed(self, more: Mapping[str, object]) -> bytes:
+        """Return what is known as the bytes of an .npz archive, with `more` that JSON may hold."""
+        self._go_back()
+        rest = {
+            **more,
+            "unit": list(self.unit),
+            "fixed": self.unit_is_fixed,
+            "clock": self.clock,
+            "acted": self._acted,
+            "recent": [plain(entry) for entry in self.recent],
+        }
+        return packed({**self.agent.state_dict(), REST: json.dumps(rest)})
+
+    def unpack(self, data: bytes) -> dict[str, object]:
+        """Go on from what `packed` returned, and return the rest of it.
+
+        Raises:
+            ValueError: If it is that of another agent, or damaged.
+        """
+        state = unpacked(data)
+        rest = json.loads(str(state.pop(REST, "{}")))
+        self.agent.load_state_dict(state)
+        self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
+        self.clock, self._acted = rest["clock"], rest["acted"]
+        self.recent = [entry_of(row) for row in rest["recent"]]
+        self._taken = 0
+        return dict(rest)
+
+
+def draws_of(seed: int, number: int) -> int:
+    """Return the seed of a decision's draws."""
+    words = np.random.SeedSequence((seed, number)).generate_state(2, np.uint32)
+    return int(words[0]) << 32 | int(words[1])
+
+
+def plain(entry: Entry) -> dict[str, object]:
+    """Return a decision as JSON may hold it."""
+    found = asdict(entry)
+    for name in ("arms", "allowed"):
+        if found[name] is not None:
+            found[name] = found[name].tolist()
+    return found
+
+
+def entry_of(row: Mapping[str, object]) -> Entry:
+    """Return a decision that `plain` wrote."""
+    entry = Entry(**row)  # type: ignore[arg-type]  # a row of our own
+    entry.arms = None if entry.arms is None else np.array(entry.arms, float)
+    entry.allowed = None if entry.allowed is None else np.array(entry.allowed, bool)
+    return entry

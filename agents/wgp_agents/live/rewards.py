@@ -1,0 +1,134 @@
+"""The unit of rewards: from the user's numbers to those that an agent learns from, and back.
+
+An agent learns from z = +-g(y), g increasing, and minus where less is better:
+
+| `reward` | g(y) | rewards |
+|---|---|---|
+| "real" | (y - c) / s | any numbers |
+| "clicks" | y | in [0, 1] |
+| "counts" | (2 (y + 3/8)^{1/2} - c) / s | at least 0; their variance no longer grows with the mean |
+| "heavy-tailed" | asinh((y - c) / s) | any numbers; beyond s it is a logarithm |
+
+c and s are the unit. An agent that learns the unit by itself gets c = 0 and s = 1 for "real" and
+"counts". For the others, and for "heavy-tailed", they are the median and the spread of the first
+rewards: see `Unit.of`. They are then fixed.
+
+A transform that is no straight line changes what is best: the largest mean of g(y) is that of a
+typical reward. Of two arms of one shape it is the same arm.
+
+References:
+    [Ans48] Anscombe. The Transformation of Poisson, Binomial and Negative-Binomial Data.
+        Biometrika 35, 1948.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wgp_gym.types import Array
+from wgp_gym.validation import check_choice, is_number, reject
+
+__all__ = ["RewardKind", "Rewards", "Unit"]
+
+RewardKind = Literal["real", "clicks", "counts", "heavy-tailed"]
+KINDS: tuple[RewardKind, ...] = get_args(RewardKind)
+FIRST = 10  # rewards from which a unit is learned
+MAD = 1.4826  # of a normal distribution, its standard deviation over the median deviation
+LARGEST = 1e140  # a reward counts as this much at most
+
+
+class Unit(NamedTuple):
+    """Where an agent counts rewards from, and in what steps.
+
+    Attributes:
+        centre: c.
+        scale: s > 0.
+    """
+
+    centre: float = 0.0
+    scale: float = 1.0
+
+    @staticmethod
+    def of(values: Array) -> Unit:
+        """Return the unit of the first rewards: their median, and their spread.
+
+        The spread is 1.4826 times the median distance from the median; where that is 0, the
+        standard deviation; where that is 0, too, 1.
+        """
+        centre = float(np.median(values))
+        spread = MAD * float(np.median(np.abs(values - centre))) or float(np.std(values))
+        return Unit(centre, spread if spread > 0.0 and math.isfinite(spread) else 1.0)
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """How rewards are read.
+
+    Args:
+        kind: See the module.
+        minimize: Whether less is better.
+
+    Raises:
+        ValueError: If there is no such kind.
+    """
+
+    kind: RewardKind = "real"
+    minimize: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("reward", self.kind, "LiveBandit", KINDS)
+
+    def check(self, reward: object) -> float:
+        """Return a reward as a float.
+
+        Raises:
+            ValueError: If it is no number, or none of this kind.
+        """
+        rules = {"clicks": "a number in [0, 1]", "counts": "a number in [0, inf)"}
+        rule = rules.get(self.kind, "a finite number; None if it will never come")
+        if not is_number(reward, int, float, np.integer, np.floating, bool, np.bool_):
+            reject("reward", "tell", rule, reward)
+        value = float(reward)  # type: ignore[arg-type]  # one of the kinds above
+        low = -math.inf if self.kind in ("real", "heavy-tailed") else 0.0
+        high = 1.0 if self.kind == "clicks" else math.inf
+        if not math.isfinite(value) or not low <= value <= high:
+            reject("reward", "tell", rule, reward)
+        return float(np.clip(value, -LARGEST, LARGEST))
+
+    def straightened(self, values: ArrayLike) -> Array:
+        """Return rewards before the unit is taken off: of counts, their stable form."""
+        y = np.asarray(values, float)
+        return 2.0 * np.sqrt(y + 0.375) if self.kind == "counts" else y
+
+    def read(self, values: ArrayLike, unit: Unit) -> Array:
+        """Return what an agent learns of rewards of any shape."""
+        z = np.asarray((self.straightened(values) - unit.centre) / unit.scale)
+        if self.kind == "heavy-tailed":
+            z = np.arcsinh(z)
+        return -z if self.minimize else z
+
+    def written(self, values: ArrayLike, unit: Unit) -> Array:
+        """Return what an agent believes of rewards, of any shape, in the user's unit."""
+        z = np.asarray(values, float)
+        z = -z if self.minimize else z
+        if self.kind == "heavy-tailed":
+            z = np.sinh(np.clip(z, -700.0, 700.0))
+        y = unit.centre + unit.scale * z
+        if self.kind == "counts":
+            y = np.maximum(y, 0.0) ** 2 / 4.0 - 0.375
+        return np.asarray(y)
+
+    def spread(self, mean: ArrayLike, std: ArrayLike, unit: Unit) -> Array:
+        """Return standard deviations in the user's unit: half the band of one either side."""
+        low = self.written(np.asarray(mean) - np.asarray(std), unit)
+        high = self.written(np.asarray(mean) + np.asarray(std), unit)
+        return np.abs(high - low) / 2.0
+
+    def needs_unit(self, takes_units: bool) -> bool:
+        """Tell whether a unit is to be learned, for an agent that is told one, or is not."""
+        return self.kind != "clicks" and (takes_units or self.kind == "heavy-tailed")

@@ -16,7 +16,7 @@ learned as of the day it comes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -105,13 +105,13 @@ class Learner:
         self.recent.append(entry)
         self._settle()
 
-    def answer(self, number: int, reward: float | None, late: Entry | None = None) -> None:
+    def answer(self, number: int, reward: float | None, late: Callable[[], Entry]) -> None:
         """Take note of a reward; None: it will never come.
 
         Args:
             number: The decision's.
             reward: In the user's unit.
-            late: The decision, in case it was given up.
+            late: Returns the decision, in case it was given up.
         """
         for i, entry in enumerate(self.recent):
             if entry.number == number:
@@ -120,15 +120,11 @@ class Learner:
                     self._go_back()
                 break
         else:
-            if late is not None and reward is not None:
-                late.reward, late.open, late.time = reward, False, self.latest
-                self.recent.append(late)
+            if reward is not None:
+                entry = late()
+                entry.reward, entry.open = reward, False
+                self.recent.append(entry)
         self._settle()
-
-    @property
-    def latest(self) -> float | None:
-        """The time of the last decision."""
-        return self.recent[-1].time if self.recent else self.clock
 
     def _settle(self) -> None:
         """Take in for good what nothing before it is waited for."""
@@ -179,7 +175,8 @@ class Learner:
         """Take in a decision: with its reward, or without."""
         self._let_go_by(entry.time)
         agent, arms = self.agent, entry.arms
-        if agent.learns_by_acting and self._acted != entry.number:
+        acts = agent.learns_by_acting or entry.allowed is not None  # Exp3 learns by who was there
+        if acts and self._acted != entry.number:
             self._act(entry.number, arms, entry.allowed)
         step = self._timescale is None
         if entry.reward is not None:
@@ -232,11 +229,10 @@ class Learner:
 
     # To be kept
 
-    def packed(self, more: Mapping[str, object]) -> bytes:
-        """Return what is known as the bytes of an .npz archive, with `more` that JSON may hold."""
+    def packed(self) -> bytes:
+        """Return what is known as the bytes of an .npz archive."""
         self._go_back()
         rest = {
-            **more,
             "unit": list(self.unit),
             "fixed": self.unit_is_fixed,
             "clock": self.clock,
@@ -245,8 +241,8 @@ class Learner:
         }
         return packed({**self.agent.state_dict(), REST: json.dumps(rest)})
 
-    def unpack(self, data: bytes) -> dict[str, object]:
-        """Go on from what `packed` returned, and return the rest of it.
+    def unpack(self, data: bytes) -> None:
+        """Go on from what `packed` returned.
 
         Raises:
             ValueError: If it is that of another agent, or damaged.
@@ -258,7 +254,6 @@ class Learner:
         self.clock, self._acted = rest["clock"], rest["acted"]
         self.recent = [entry_of(row) for row in rest["recent"]]
         self._taken = 0
-        return dict(rest)
 
 
 def draws_of(seed: int, number: int) -> int:

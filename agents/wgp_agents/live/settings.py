@@ -1,0 +1,212 @@
+"""What a live bandit is made with, and the agent that follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from wgp_agents.base import Agent
+from wgp_agents.live.choices import Choices, choices_of
+from wgp_agents.live.knobs import Knobs
+from wgp_agents.live.rewards import RewardKind, Rewards, Unit
+from wgp_agents.registry import agent_class, make
+from wgp_gym.kernel_algebra import Categorical, OnColumns
+from wgp_gym.kernels import Kernel
+from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array, Json
+from wgp_gym.validation import check_int, check_names, reject
+
+__all__ = ["DEFAULT_AGENT", "Settings"]
+
+DEFAULT_AGENT = "adaptive-wgp-ucb"
+LENGTHSCALES = (1.0, 4.0, 0.25)  # of ordered arms, times 0.2 of their range
+NOISE_SCALE = 0.5  # R of agents that are told it, in the learned unit
+NORM_BOUND = 2.0  # B likewise
+STAND_INS = 400  # points of arms with contexts on which features are built
+SHARED = 0.5  # what two names share of their answer to a context
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a live bandit is made with. See `LiveBandit`."""
+
+    choices: Mapping[str, object]
+    agent: str = DEFAULT_AGENT
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    contexts: Mapping[str, object] | None = None
+    reward: RewardKind = "real"
+    minimize: bool = False
+    unit: tuple[float, float] | None = None
+    timescale: float | None = None
+    dated: bool = False
+    horizon: int | None = None
+    seed: int = 0
+    lookback: int = 100
+
+    def __post_init__(self) -> None:
+        owner = "LiveBandit"
+        check_int("seed", self.seed, owner, 0)
+        check_int("lookback", self.lookback, owner, 1, 10_000)
+        if not isinstance(self.parameters, Mapping):
+            reject("parameters", owner, "a dict of the agent's parameters", self.parameters)
+        if self.unit is not None:
+            centre, scale = self.unit
+            if not (math.isfinite(centre) and math.isfinite(scale) and scale > 0):
+                reject("unit", owner, "(centre, scale) with scale > 0", self.unit)
+        self.rewards  # noqa: B018  # checks itself
+
+    @cached_property
+    def rewards(self) -> Rewards:
+        """How rewards are read."""
+        return Rewards(self.reward, self.minimize)
+
+    @cached_property
+    def knobs(self) -> Knobs | None:
+        """The contexts, if there are some."""
+        return None if self.contexts is None else Knobs(**self.contexts)  # type: ignore[arg-type]
+
+    @property
+    def given_unit(self) -> Unit | None:
+        """The unit of rewards, if it was given."""
+        return None if self.unit is None else Unit(*self.unit)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the settings as JSON may hold them."""
+        found = dict(vars(self))
+        for name in ("rewards", "knobs"):
+            found.pop(name, None)
+        found["unit"] = None if self.unit is None else list(self.unit)
+        return found
+
+    @staticmethod
+    def from_json(found: Mapping[str, Json]) -> Settings:
+        """Return the settings that `to_json` wrote.
+
+        Raises:
+            ValueError: If they are of another version.
+        """
+        names = [name for name in Settings.__dataclass_fields__]
+        check_names(found, "LiveBandit.open", names)
+        unit = found.get("unit")
+        return Settings(**{**found, "unit": None if unit is None else tuple(unit)})  # type: ignore[arg-type]
+
+    def new_choices(self) -> Choices:
+        """Return what is chosen from, as it was at first."""
+        return choices_of(self.choices)
+
+    def make_agent(self, choices: Choices) -> Agent:
+        """Return a new agent of one learner.
+
+        Raises:
+            ValueError: If it cannot play these choices, or a parameter is out of its range.
+        """
+        parameters = {**self._defaults(choices), **self.parameters}
+        return make(self.agent, self.problem(choices), **parameters)
+
+    def problem(self, choices: Choices) -> BanditProblem:
+        """Return what the agent is told."""
+        low, high = (-1.0, 0.0) if self.minimize else (0.0, 1.0)
+        told = {
+            "horizon": self.horizon,
+            "noise_scale": NOISE_SCALE,
+            "norm_bound": NORM_BOUND,
+            "reward_range": (low, high) if self.reward == "clicks" else (-NORM_BOUND, NORM_BOUND),
+        }
+        if not self.is_contextual(choices):
+            return BanditProblem(choices.kernel, choices.places, **told)  # type: ignore[arg-type]
+        domain = self.shown(choices, None, None)
+        return BanditProblem(
+            self._joint_kernel(choices),
+            domain,
+            contextual=True,
+            stand_ins=self._stand_ins(choices),
+            **told,  # type: ignore[arg-type]
+        )
+
+    def is_contextual(self, choices: Choices) -> bool:
+        """Tell whether the agent is shown places anew at each decision."""
+        return choices.changing or self.knobs is not None
+
+    def shown(self, choices: Choices, context: Array | None, offers: Array | None) -> Array:
+        """Return the places that the agent is shown, `(n, d)`.
+
+        Args:
+            choices: What is chosen from.
+            context: The place of the context, `(c,)`; None: its middle.
+            offers: The places of the offers, `(q, d)`; those beyond are filled up.
+        """
+        places = choices.places
+        if offers is not None:
+            places = np.resize(offers, places.shape)
+        if self.knobs is None:
+            return places
+        at = np.full(self.knobs.dim, 0.5) if context is None else context
+        return np.column_stack([places, np.broadcast_to(at, (len(places), len(at)))])
+
+    def _joint_kernel(self, choices: Choices) -> Kernel:
+        """Return the product of a kernel over choices and one over contexts."""
+        if self.knobs is None:
+            return choices.kernel
+        dim = choices.places.shape[1]
+        chosen: Kernel = Categorical(SHARED) if choices.independent else choices.kernel
+        return OnColumns(chosen, tuple(range(dim))) * self.knobs.kernel(first=dim)
+
+    def _stand_ins(self, choices: Choices) -> Array:
+        """Return points spread over choices and contexts, on which features are built."""
+        if choices.changing:
+            assert isinstance(choices.knobs, Knobs)
+            points = [choices.knobs.place(p) for p in choices.knobs.points(STAND_INS)]
+        else:
+            points = list(choices.places)
+        if self.knobs is None:
+            return np.array(points)
+        contexts = [self.knobs.place(p) for p in self.knobs.points(STAND_INS)]
+        count = max(len(points), len(contexts), STAND_INS)
+        order = np.random.default_rng(0)
+        first = np.resize(np.array(points), (count, len(points[0])))
+        second = order.permutation(np.resize(np.array(contexts), (count, len(contexts[0]))))
+        return np.column_stack([first, second])
+
+    def _defaults(self, choices: Choices) -> dict[str, object]:
+        """Return the parameters that an agent gets unless others are given."""
+        if self.agent != DEFAULT_AGENT or (choices.independent and self.knobs is None):
+            return {}
+        return {"lengthscales": lengthscales(self._dim(choices))}
+
+    def _dim(self, choices: Choices) -> int:
+        return choices.places.shape[1] + (0 if self.knobs is None else self.knobs.dim)
+
+
+def lengthscales(dim: int) -> object:
+    """Return factors of the lengthscales that are learned among, `(G,)` or `(G, d)`.
+
+    In several dimensions: all alike, and each of them far longer than the others, for what does
+    not depend on it.
+    """
+    if dim == 1:
+        return list(LENGTHSCALES)
+    rows = [[factor] * dim for factor in (2.0, 1.0, 4.0)]
+    for axis in range(dim):
+        rows.append([10.0 if j == axis else 2.0 for j in range(dim)])
+    return rows
+
+
+def needs_code(agent: str) -> bool:
+    """Tell whether an agent's name names a module to import."""
+    return ":" in agent
+
+
+def check_agent_name(agent: object) -> str:
+    """Return an agent's name, if there is one.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if not isinstance(agent, str):
+        reject("agent", "LiveBandit", "an agent's name", agent)
+    agent_class(agent)
+    return agent

@@ -249,7 +249,7 @@ def played(env: Any, agent: AdaptiveWGPUCB, seed: int) -> tuple[Array, Array, ND
     observation, _ = env.reset(seed=seed)
     agent.reset(seed)
     memories, regrets, changed = [], [], []
-    for _ in range(agent.problem.horizon):
+    for _ in range(agent.problem.known_horizon("a benchmark")):
         actions = agent.act(observation)
         observation, rewards, _, _, info = env.step(actions)
         agent.observe(actions, rewards)

@@ -31,7 +31,7 @@ def means_of(env: BanditEnv, seed: int) -> tuple[Array, list[dict[str, Any]]]:
     """Return the means that every step meets, `(T, K)`, and the infos."""
     env.reset(seed=seed)
     means, infos = [], []
-    for _ in range(env.problem.horizon):
+    for _ in range(env.problem.known_horizon("a test")):
         means.append(env.expected_rewards())
         infos.append(env.step(0)[4])
     return np.array(means), infos

@@ -123,7 +123,7 @@ def test_a_whole_episode(variant: Variant, make_env: Make) -> None:
     env = make_env(name, **shortened(name, parameters))
     env.action_space.seed(1)
     size = 3 + env.problem.domain.shape[1]  # without arms that are drawn anew
-    horizon = env.problem.horizon
+    horizon = env.problem.known_horizon("a test")
     observation, info = env.reset(seed=3)
     assert env.observation_space.contains(observation)
     assert not observation[:size].any()

@@ -115,8 +115,7 @@ def test_parameters_that_do_nothing_are_checked_too(make_env: Make, name: str) -
 def asked(env: BanditEnv) -> tuple[float, float]:
     """Play an episode; return the largest norm and the variation that it had."""
     env.reset(seed=0)
-    horizon = env.problem.horizon
-    for _ in range(horizon):
+    for _ in range(env.problem.known_horizon("a test")):
         info = env.step(1)[4]
         assert np.isfinite(list(info.values())).all()
         assert info["regret"] >= 0

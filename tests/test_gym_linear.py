@@ -39,7 +39,7 @@ def play(env: BanditEnv, seed: int = 7) -> tuple[Array, list[dict[str, Any]], li
     observation, _ = env.reset(seed=seed)
     rng = np.random.default_rng(0)
     infos, seen, table = [], [], []
-    for _ in range(env.problem.horizon):
+    for _ in range(env.problem.known_horizon("a test")):
         arms, expected = arms_of(env, observation), env.expected_rewards()
         action = int(rng.integers(len(arms)))
         observation, _, _, _, info = env.step(action)

@@ -18,7 +18,7 @@ MEANS = [[0.0, 0.2, 0.5, 0.9, 1.0]]
 
 def paid(env: BanditEnv, arm: int, seed: int) -> list[float]:
     env.reset(seed=seed)
-    return [env.step(arm)[1] for _ in range(env.problem.horizon)]
+    return [env.step(arm)[1] for _ in range(env.problem.known_horizon("a test"))]
 
 
 def constant(make_env: Make, horizon: int = 4000) -> BanditEnv:

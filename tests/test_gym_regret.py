@@ -61,7 +61,7 @@ def check_episode(env: BanditEnv, weights: Callable[[int], Array]) -> None:
     values, (coefficients, centres) = knots(env), sample_categorical(env)
     rng = np.random.default_rng(0)
     before, variation, sup_variation, norms = weights(1), 0.0, 0.0, []
-    for t in range(1, env.problem.horizon + 1):
+    for t in range(1, env.problem.known_horizon("a test") + 1):
         now, arm = weights(t), int(rng.integers(100))
         f = now @ values
         np.testing.assert_allclose(env.expected_rewards(), f, atol=1e-12)
@@ -131,7 +131,7 @@ def test_the_optimal_action_has_no_regret(variant: Variant, make_env: Make) -> N
     env = make_env(name, **shortened(name, parameters))
     _, info = env.reset(seed=2)
     assert np.all(info["optimal_action"] == env.optimal_action())
-    for _ in range(env.problem.horizon):
+    for _ in range(env.problem.known_horizon("a test")):
         best = env.optimal_action()
         *_, info = env.step(best)
         assert np.all(info["optimal_action"] == best)
@@ -150,7 +150,7 @@ def test_regret_is_to_the_best_arm_at_the_same_step(variant: Variant, make_env: 
     env.action_space.seed(3)
     env.reset(seed=3)
     positive = 0
-    for _ in range(env.problem.horizon):
+    for _ in range(env.problem.known_horizon("a test")):
         truth = env.expected_rewards()
         action = env.action_space.sample()
         *_, info = env.step(action)
@@ -164,7 +164,7 @@ def test_regret_is_to_the_best_arm_at_the_same_step(variant: Variant, make_env: 
             assert info["optimal_reward"] == truth.max()
             assert info["regret"] == gap >= 0.0
         positive += info["regret"] > 0
-    assert positive > env.problem.horizon / 2
+    assert positive > env.problem.known_horizon("a test") / 2
 
 
 @pytest.mark.parametrize("name", [ABRUPT, SLOW])

@@ -100,7 +100,7 @@ def test_truth_and_noise_do_not_depend_on_the_actions(variant: Variant, make_env
     one.reset(seed=8)
     other.reset(seed=8)
     differ = False
-    for _ in range(one.problem.horizon):
+    for _ in range(one.problem.known_horizon("a test")):
         np.testing.assert_array_equal(one.expected_rewards(), other.expected_rewards())
         (_, y, _, _, a), (_, z, _, _, b) = (
             env.step(env.action_space.sample()) for env in (one, other)

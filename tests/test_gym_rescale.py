@@ -41,7 +41,7 @@ def truth(env: BanditEnv) -> Array:
     """Reset, and return f_1 .. f_T on the domain, `(T, n)`."""
     env.reset(seed=SEED)
     rows = []
-    for _ in range(env.problem.horizon):
+    for _ in range(env.problem.known_horizon("a test")):
         rows.append(env.expected_rewards())
         env.step(env.action_space.sample())
     return np.array(rows)

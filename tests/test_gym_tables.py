@@ -24,7 +24,7 @@ def truth(env: BanditEnv) -> Array:
     """Return f_1 .. f_T, `(T, n)`."""
     env.reset(seed=0)
     rows = []
-    for _ in range(env.problem.horizon):
+    for _ in range(env.problem.known_horizon("a test")):
         rows.append(env.expected_rewards())
         env.step(0)
     return np.array(rows)

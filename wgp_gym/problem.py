@@ -19,6 +19,7 @@ __all__ = ["BanditProblem"]
 SHARED = ("kernel", "horizon", "continuous", "reward_range", "contextual", "link")
 LINKS = ("identity", "logistic")
 DOMAIN_RULE = "points of [0, 1]^d, in an array (n, d)"
+QUANTITIES = ("noise_scale", "norm_bound", "variation_budget")
 LONGEST = 2**53  # the last int up to which a float tells each from the next
 LARGEST = {"noise_scale": 1e30, "norm_bound": 1e60, "variation_budget": 1e60}  # squares are finite
 
@@ -35,8 +36,9 @@ class BanditProblem(ReadOnlyArrays):
         domain: The decision set's points in [0, 1]^d, `(n, d)`. Arms without coordinates stand
             at i / (n - 1). With `continuous`, a grid of the box; with `contextual`, stand-ins of
             the right shape.
-        horizon: The number of steps T, at most 2^53.
-        noise_scale: The sub-Gaussian scale R of the noise, in units of the reward, in [0, 1e30].
+        horizon: The number of steps T, at most 2^53; None where it is unknown.
+        noise_scale: The sub-Gaussian scale R of the noise, in units of the reward, in [0, 1e30];
+            None where it is unknown.
         norm_bound: The bound B on the RKHS norm of every f_t, in [0, 1e60]; None before an
             episode is drawn.
         variation_budget: The variation budget B_T, likewise.
@@ -46,6 +48,8 @@ class BanditProblem(ReadOnlyArrays):
         contextual: Whether the arms are drawn anew at each step, and shown in the observation.
         link: What the expected reward is of the function in the RKHS: "identity", itself;
             "logistic", 1 / (1 + e^{-f}). B and B_T are those of the function.
+        episodes: The number B of episodes of a batch of which no quantity above is an array.
+            Default: what these say.
 
     Raises:
         ValueError: If an attribute is out of its range.
@@ -53,20 +57,23 @@ class BanditProblem(ReadOnlyArrays):
 
     kernel: Kernel
     domain: Array
-    horizon: int
-    noise_scale: float | Array
+    horizon: int | None = None
+    noise_scale: float | Array | None = None
     norm_bound: float | Array | None = None
     variation_budget: float | Array | None = None
     continuous: bool = False
     reward_range: tuple[float, float] | None = None
     contextual: bool = False
     link: Literal["identity", "logistic"] = "identity"
+    episodes: int | None = None
 
     def __post_init__(self) -> None:
         owner = "BanditProblem"
         if not isinstance(self.kernel, Kernel):
             reject("kernel", owner, "a Kernel", self.kernel)
-        self._keep("horizon", check_int("horizon", self.horizon, owner, 1, LONGEST))
+        for name, most in (("horizon", LONGEST), ("episodes", LONGEST)):
+            if getattr(self, name) is not None:
+                self._keep(name, check_int(name, getattr(self, name), owner, 1, most))
         domain = as_floats("domain", self.domain, owner, DOMAIN_RULE)
         if domain.ndim != 2 or not domain.size or not (domain.min() >= 0 and domain.max() <= 1):
             reject("domain", owner, DOMAIN_RULE, self.domain)
@@ -80,10 +87,10 @@ class BanditProblem(ReadOnlyArrays):
         if self.reward_range is not None:
             ends = check_range("reward_range", self.reward_range, owner)
             self._keep("reward_range", ends)
-        for name in ("noise_scale", "norm_bound", "variation_budget"):
-            if getattr(self, name) is not None or name == "noise_scale":
+        for name in QUANTITIES:
+            if getattr(self, name) is not None:
                 self._keep(name, quantity(name, getattr(self, name)))
-        for name in ("norm_bound", "variation_budget"):
+        for name in QUANTITIES:
             value = getattr(self, name)
             if isinstance(value, np.ndarray) and len(value) != self.batch_size:
                 reject(name, owner, f"a number, or {self.batch_size}, one for each episode", value)
@@ -91,9 +98,37 @@ class BanditProblem(ReadOnlyArrays):
     def _keep(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # frozen, so set through object
 
+    def known_horizon(self, owner: str, *instead: str) -> int:
+        """Return T, for an agent that cannot do without.
+
+        Args:
+            owner: The agent's name.
+            instead: Its parameters that would do in the place of T.
+
+        Raises:
+            ValueError: If T is unknown.
+        """
+        if self.horizon is None:
+            what = f"the number of steps T, by which {owner} tunes itself{or_give(instead)}"
+            reject("horizon", "BanditProblem", what, None)
+        return self.horizon
+
+    def known_noise(self, owner: str, *instead: str) -> float | Array:
+        """Return R, a number or `(B,)`, for an agent that cannot do without. See `known_horizon`.
+
+        Raises:
+            ValueError: If R is unknown.
+        """
+        if self.noise_scale is None:
+            what = f"the scale R of the noise, which {owner} does not learn{or_give(instead)}"
+            reject("noise_scale", "BanditProblem", what, None)
+        return self.noise_scale
+
     @cached_property
     def batch_size(self) -> int | None:
         """The number B of episodes, or None for a single one."""
+        if self.episodes is not None:
+            return self.episodes
         for value in (self.noise_scale, self.norm_bound, self.variation_budget):
             if isinstance(value, np.ndarray):
                 return len(value)
@@ -118,12 +153,14 @@ class BanditProblem(ReadOnlyArrays):
             values = [getattr(problem, name) for problem in problems]
             return None if None in values else np.array(values, float)
 
-        return replace(
-            first,
-            noise_scale=_column("noise_scale"),
-            norm_bound=_column("norm_bound"),
-            variation_budget=_column("variation_budget"),
-        )
+        columns = {name: _column(name) for name in QUANTITIES}
+        known = any(column is not None for column in columns.values())
+        return replace(first, **columns, episodes=None if known else len(problems))
+
+
+def or_give(instead: Sequence[str]) -> str:
+    """Return what an agent may be given instead, for a message."""
+    return f", or give it {' and '.join(map(repr, instead))}" if instead else ""
 
 
 def quantity(name: str, value: object) -> float | Array:

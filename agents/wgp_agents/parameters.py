@@ -96,11 +96,11 @@ def noise_model(
     Args:
         owner: The agent whose parameters they are.
         problem: The problem at hand.
-        noise_scale: R in [0, 1e30]. None: the problem's.
+        noise_scale: R in [0, 1e30]. None: the problem's, which must then be known.
         regularization: lambda in [1e-9, 1e60]. None: max(R^2, 1e-6).
         batch: B.
     """
-    given = problem.noise_scale if noise_scale is None else noise_scale
+    given = problem.known_noise(owner, "noise_scale") if noise_scale is None else noise_scale
     scale = per_learner(owner, "noise_scale", given, batch, 0.0, math.inf, "left")
     if regularization is None:
         regularization = np.clip(scale**2, SMALLEST_REGULARIZATION, MOST_NOISE)

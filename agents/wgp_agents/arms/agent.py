@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.parameters import checked_ends, per_learner, reward_ends
+from wgp_gym.problem import LONGEST
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["ArmsAgent", "IndexAgent"]
@@ -50,9 +51,14 @@ class ArmsAgent(Agent):
 
     takes_allowed = True
 
+    _needs_noise: ClassVar[bool] = True
+    """Whether it cannot do without the problem's R, whatever its parameters."""
+
     def __init__(self, env: EnvLike, *, reward_range: Sequence[float] | None = None) -> None:
         super().__init__(env)
         owner = type(self).__name__
+        if self._needs_noise:
+            self.problem.known_noise(owner)
         if self.problem.continuous or self.problem.contextual:
             kind = "a box" if self.problem.continuous else "arms that are drawn anew at each step"
             raise ValueError(f"{owner} plays a fixed number of arms. The task has {kind}.")
@@ -81,13 +87,17 @@ class ArmsAgent(Agent):
     def _learn(self, actions: Indices, rewards: Array, active: Mask) -> None:
         self._take(actions, (rewards - self._low) / self._width, active)
 
-    def _reward_bounds(self) -> RewardBounds:
+    def _reward_bounds(self) -> RewardBounds | None:
+        if self.problem.noise_scale is None:
+            return None
         high, noise = self._low + self._width, self.noise * self._width
         return RewardBounds(self._low, high, noise, "its 'reward_range' and the problem's R")
 
     def _noise_scale(self) -> Array:
-        """Return R of every learner, `(B,)`."""
+        """Return R of every learner, `(B,)`; 0 where it is unknown, and not needed."""
         stated, batch = self.problem.noise_scale, self.num_learners
+        if stated is None:
+            return np.zeros(batch)
         return per_learner("BanditProblem", "noise_scale", stated, batch, 0.0, np.inf, "left")
 
     def _range(self) -> tuple[Array, Array]:
@@ -115,7 +125,12 @@ class ArmsAgent(Agent):
 
     def _num_changes(self, given: ArrayLike) -> Array:
         """Return Upsilon_T of every learner, `(B,)`: whole numbers in [0, T]."""
-        return self._parameter("num_changes", given, 0, self.problem.horizon, whole=True)
+        most = self.problem.horizon or LONGEST
+        return self._parameter("num_changes", given, 0, most, whole=True)
+
+    def _horizon(self, *instead: str) -> int:
+        """Return T, for which the parameters `instead` would do."""
+        return self.problem.known_horizon(type(self).__name__, *instead)
 
 
 class Statistics(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,6 +66,8 @@ class ChangeDetectionUCB(IndexAgent):
     Multi-Armed Bandit Problem. AAAI 2018, Algorithm 1.
     """
 
+    _instead: ClassVar[tuple[str, ...]] = ("threshold", "alpha")
+    """The parameters that would do in the place of T."""
     detector: CUSUM | PageHinkley
     statistics: MonitoredPlays
 
@@ -81,11 +83,12 @@ class ChangeDetectionUCB(IndexAgent):
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        horizon = self.problem.horizon
         self.changes = np.maximum(self._num_changes(num_changes), 1)
-        ratio = np.log(horizon / self.changes)
-        threshold = np.maximum(ratio, 1.0) if threshold is None else threshold
-        alpha = np.sqrt(self.changes * ratio / horizon) if alpha is None else alpha
+        if threshold is None or alpha is None:
+            horizon = self._horizon(*self._instead)
+            ratio = np.log(horizon / self.changes)
+            threshold = np.maximum(ratio, 1.0) if threshold is None else threshold
+            alpha = np.sqrt(self.changes * ratio / horizon) if alpha is None else alpha
         self.epsilon = self._parameter("epsilon", epsilon, 0, closed="neither")
         self.threshold = self._parameter("threshold", threshold, 0, closed="neither")
         self.alpha = self._parameter("alpha", alpha, 0, 1)

@@ -44,7 +44,7 @@ class Size:
     def of(cls, problem: BanditProblem) -> Size:
         """Return the size of a problem."""
         arms, dim = problem.domain.shape
-        return cls(problem.horizon, arms, dim if problem.continuous else 0)
+        return cls(problem.known_horizon("an experiment"), arms, dim if problem.continuous else 0)
 
     @property
     def action_type(self) -> np.dtype[Any]:

@@ -84,7 +84,8 @@ def probe(unit: Unit) -> float:
         observation, _ = env.reset(seed=of_env)
         agent.reset(of_agent)
         ready = time.perf_counter() - started
-        steps = min(PROBE_STEPS, agent.problem.horizon)
+        horizon = agent.problem.known_horizon("an experiment")
+        steps = min(PROBE_STEPS, horizon)
         marks = []
         for _ in range(steps):
             action = agent.act(observation)
@@ -93,7 +94,7 @@ def probe(unit: Unit) -> float:
             marks.append(time.perf_counter())
     # The first step may compile, or read what was compiled before.
     each = (marks[-1] - marks[0]) / max(steps - 1, 1)
-    return ready + each * agent.problem.horizon
+    return ready + each * horizon
 
 
 def plan(experiment: Experiment, jobs: int) -> str:

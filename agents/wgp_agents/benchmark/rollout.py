@@ -93,7 +93,7 @@ def rollout(
     """
     observation, _ = env.reset(seed=seed)
     agent.reset(seed if agent_seed is None else agent_seed)
-    horizon, played = agent.problem.horizon, 0
+    horizon, played = agent.problem.known_horizon("rollout"), 0
     steps: dict[str, NDArray[Any]] = {}
     over = False
     while not over and played < horizon:

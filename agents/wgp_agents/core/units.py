@@ -14,6 +14,7 @@ from wgp_gym.types import Array, Mask
 __all__ = ["RewardBounds", "RewardUnits", "Units", "bounds_by_norm"]
 
 FALSE_ALARM = 1e-9  # the probability with which honest rewards of a whole run are warned of
+LONGEST_RUN = 10**9  # steps
 ROUNDING = 1e-6  # of rewards that are shown in single precision
 REMEDY = "or take 'adaptive-wgp-ucb', which learns their unit."
 SYMBOLS = {"noise_scale": "R", "norm_bound": "B", "variation_budget": "B_T"}
@@ -84,16 +85,17 @@ class Units:
         """Return a part that a state may have: see `wgp_agents.core.state`."""
         return RewardBounds(self._low, self._low, self._low, "") if name == "_bounds" else None
 
-    def expect(self, bounds: RewardBounds | None, horizon: int) -> None:
+    def expect(self, bounds: RewardBounds | None, horizon: int | None) -> None:
         """Take note of what the learners take for granted; None: of nothing.
 
         A reward deviates by more than c R with probability 2 exp(-c^2 / 2) at most, so none of T
-        does with probability `FALSE_ALARM`, c^2 = 2 log(2 T / `FALSE_ALARM`).
+        does with probability `FALSE_ALARM`, c^2 = 2 log(2 T / `FALSE_ALARM`). Where T is unknown it
+        counts as `LONGEST_RUN`: c is then 9.2, and 7.5 for T = 1,000.
         """
         self._bounds = bounds
         if bounds is None:
             return
-        factor = math.sqrt(2 * math.log(2 * horizon / FALSE_ALARM))
+        factor = math.sqrt(2 * math.log(2 * (horizon or LONGEST_RUN) / FALSE_ALARM))
         with np.errstate(over="ignore"):
             slack = ROUNDING * np.maximum(abs(bounds.low), abs(bounds.high)) + factor * bounds.noise
             self._low, self._high = bounds.low - slack, bounds.high + slack

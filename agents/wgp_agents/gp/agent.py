@@ -166,9 +166,7 @@ class GPAgent(Agent):
             rule = f"a number or a function: {type(self.surrogate).__name__} computes no 'gain'"
             reject("confidence_width", owner, rule, confidence_width)
         if forgetting is not None:
-            forgetting = checked_forgetting(
-                owner, forgetting, self.action_set.basis, problem.horizon
-            )
+            forgetting = checked_forgetting(owner, forgetting, self.action_set.basis, problem)
         self.forgetting = forgetting
         self._steps = np.zeros(self.num_learners, np.int64)
 
@@ -201,7 +199,7 @@ class GPAgent(Agent):
         """Return the information gain that beta takes, `(B,)`."""
         if self.gain_bounds is None:
             return self.surrogate.gain
-        return self.gain_bounds.after(self.surrogate.held)
+        return self.gain_bounds.after(self.surrogate.held, self.surrogate.ratios)
 
     def _choose(self, uniform: UniformStreams) -> Actions:
         rule, surrogate, acquisition = self.restart_rule, self.surrogate, self.acquisition

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.gp.model import GPModel
-from wgp_agents.gp.width import CONFIDENCE, Confidence, WidthForm, deng_width, step_delta
+from wgp_agents.gp.width import (
+    CONFIDENCE,
+    Confidence,
+    WidthForm,
+    check_spending,
+    deng_width,
+    step_delta,
+)
 from wgp_agents.parameters import norm_bounds, not_drawn, per_learner
 from wgp_gym.arrays import kept
 from wgp_gym.problem import BanditProblem
@@ -96,6 +103,8 @@ class ConfidenceWidth:
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
         self._given = checked_width(owner, given, batch)
         self._confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
+        if self.by_theory:
+            check_spending(owner, self._confidence, problem)
 
     @property
     def by_theory(self) -> bool:

@@ -33,6 +33,7 @@ __all__ = [
 GainChoice = Literal["realised", "greedy", "bound", "determinant"]
 """The information gain in beta: see `GPAgent`."""
 GAINS: tuple[GainChoice, ...] = get_args(GainChoice)
+FIRST_STEPS = 1_000  # that gains are known for at first where T is unknown
 
 
 class GainBounds:
@@ -47,14 +48,16 @@ class GainBounds:
         problem: The problem.
     """
 
-    _constants = ("basis", "_rows")
+    _constants = ("basis", "_rows", "_grows")
+    _stores = ("gains",)
 
     def __init__(
         self, kind: str, basis: Basis, source: FeatureSource, problem: BanditProblem
     ) -> None:
         self._kind, self.basis, self._rows = kind, basis, np.arange(len(basis.regularization))
         self._spectrum = mercer_spectrum(source, problem.domain) if kind == "bound" else None
-        self.gains = np.zeros((len(basis.regularization), problem.horizon + 1))
+        self._grows = problem.horizon is None
+        self.gains = np.zeros((len(basis.regularization), (problem.horizon or FIRST_STEPS) + 1))
 
     def restart(self, mask: Mask, ratios: Array) -> None:
         """Compute the gains of the learners in `mask` from their surrogate's `ratios`, `(B, L)`."""
@@ -72,8 +75,15 @@ class GainBounds:
             gains = greedy_of(self.basis, weights, np.flatnonzero(mask))
         self.gains[mask, 1:] = gains
 
-    def after(self, held: Indices) -> Array:
-        """Return the gains after `held` observations, `(B,)`; beyond T, those after T."""
+    def after(self, held: Indices, ratios: Array) -> Array:
+        """Return the gains after `held` observations, `(B,)`; beyond T, those after T.
+
+        `ratios` are those of the last restarts, for more steps where T is unknown.
+        """
+        if self._grows and held.max() >= self.gains.shape[1]:
+            steps = 2 * max(int(held.max()), self.gains.shape[1])
+            self.gains = np.zeros((len(self.gains), steps + 1))
+            self.restart(np.ones(len(held), bool), ratios)
         gains: Array = self.gains[self._rows, np.minimum(held, self.gains.shape[1] - 1)]
         return gains
 
@@ -85,10 +95,17 @@ def computed_gain(basis: Basis, horizon: int) -> Array:
 
 
 def checked_forgetting(
-    owner: str, forgetting: Forgetting, basis: Basis, horizon: int
+    owner: str, forgetting: Forgetting, basis: Basis, problem: BanditProblem
 ) -> Forgetting:
-    """Return a checked forgetting parameter, with a number in the place of "computed"."""
+    """Return a checked forgetting parameter, with a number in the place of "computed".
+
+    Raises:
+        ValueError: If it is out of its range, or follows from T, which is unknown.
+    """
     forgetting.check(owner, len(basis.regularization))
+    if forgetting.given is not None:
+        return forgetting
+    horizon = problem.known_horizon(owner, forgetting.parameter)
     if not forgetting.gain_is_computed:
         return forgetting
     return replace(forgetting, information_gain=computed_gain(basis, horizon))

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from wgp_agents.gp.action_sets import FeatureSource
-from wgp_agents.gp.tuning import gain_order
+from wgp_agents.gp.tuning import USUAL_HORIZON, gain_order
 from wgp_gym.features import FeatureMap
 from wgp_gym.fourier import (
     MAX_DEGREE,
@@ -76,10 +76,12 @@ def quadrature_degree(problem: BanditProblem, owner: str) -> int:
     """Return the degree of Corollary 5; for the SE kernel, one whose error is at most 1e-6.
 
     Deviation: the corollary bounds eps_m by (e / 4)^m, which needs m l^2 >= 1. Its degree does not
-    depend on l, so for short l its features are those of another kernel.
+    depend on l, so for short l its features are those of another kernel. Where T is unknown, the
+    degree is that of T = 10,000.
     """
     kernel, dim = problem.kernel, problem.domain.shape[1]
-    degree = degree_for(problem.horizon, gain_order(problem.horizon, dim))
+    horizon = problem.horizon or USUAL_HORIZON
+    degree = degree_for(horizon, gain_order(horizon, dim))
     error = axis_error(kernel, degree)
     while error > QUADRATURE_ERROR and degree < MAX_DEGREE:
         degree = min(math.ceil(1.25 * degree), MAX_DEGREE)

@@ -23,6 +23,8 @@ from wgp_gym.validation import reject
 
 __all__ = [
     "MAX_RATE",
+    "NEEDS_GIVEN",
+    "USUAL_HORIZON",
     "BudgetChoice",
     "Forgetting",
     "GammaChoice",
@@ -42,6 +44,8 @@ RateForm = Callable[[BanditProblem, Array, Array], Array]
 
 # Deviation: theory's rate may exceed 1, which is no discount; it is at most 1/2.
 MAX_RATE = 0.5
+USUAL_HORIZON = 10_000  # stands for an unknown T where little depends on it
+NEEDS_GIVEN = ("Forgetting", "given")  # where it is to follow from an unknown T
 
 
 def gain_order(horizon: int, dim: int) -> float:
@@ -67,7 +71,7 @@ def forgetting_rate(horizon: int, gain: Array, variation_budget: Array) -> Array
 
 def corollary_rate(problem: BanditProblem, gain: Array, variation_budget: Array) -> Array:
     """Return the rate of [Deng22] Corollary 5 on a problem: see `forgetting_rate`."""
-    return forgetting_rate(problem.horizon, gain, variation_budget)
+    return forgetting_rate(problem.known_horizon(*NEEDS_GIVEN), gain, variation_budget)
 
 
 def memory_length(rate: Array, horizon: int) -> Array:
@@ -159,7 +163,9 @@ class Forgetting:
         if self.given is not None:
             return np.broadcast_to(np.asarray(self.given, float), batch)
         rate = self.rate(problem, batch)
-        return 1 - rate if self.parameter == "discount" else memory_length(rate, problem.horizon)
+        if self.parameter == "discount":
+            return 1 - rate
+        return memory_length(rate, problem.known_horizon(*NEEDS_GIVEN))
 
     def rate(self, problem: BanditProblem, batch: int) -> Array:
         """Return theory's forgetting rate 1 - eta, `(B,)`."""
@@ -167,6 +173,6 @@ class Forgetting:
         budget = 1.0 if stated is None else stated
         gain = self.information_gain
         if isinstance(gain, str):  # "order": agents replace "computed" by a number
-            gain = gain_order(problem.horizon, problem.domain.shape[1])
+            gain = gain_order(problem.known_horizon(*NEEDS_GIVEN), problem.domain.shape[1])
         budget, gain = np.broadcast_to(budget, batch), np.broadcast_to(gain, batch)
         return self.rate_form(problem, gain.astype(float), budget.astype(float))

@@ -11,13 +11,15 @@ from typing import Literal, Protocol, get_args
 
 import numpy as np
 
+from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices
-from wgp_gym.validation import check_choice
+from wgp_gym.validation import check_choice, reject
 
 __all__ = [
     "CONFIDENCE",
     "Confidence",
     "WidthForm",
+    "check_spending",
     "cheung_width",
     "chowdhury_width",
     "deng_width",
@@ -103,7 +105,7 @@ def cheung_width(
     return width
 
 
-def step_delta(confidence: Confidence, delta: Array, steps: Indices, horizon: int) -> Array:
+def step_delta(confidence: Confidence, delta: Array, steps: Indices, horizon: int | None) -> Array:
     """Return the share of delta that the bound after `steps` observations may use up.
 
     The self-normalised inequality holds at each fixed t. Deviation: [Deng22] uses it for all t at
@@ -116,14 +118,24 @@ def step_delta(confidence: Confidence, delta: Array, steps: Indices, horizon: in
             shares sum to at most delta, since the sum of 1 / (t (1 + log t)^2) is below 2.
         delta: The probability with which the bound may fail, `(B,)`.
         steps: Observations so far, t, `(B,)`; 0, where nothing can fail, counts as 1.
-        horizon: T.
+        horizon: T; None: unknown, which "union" cannot do with.
 
     Raises:
-        ValueError: If there is no such form.
+        ValueError: If there is no such form, or it needs T.
     """
     if confidence == "paper":  # the usual case, at every step
         return delta
     check_choice("confidence", confidence, "step_delta", CONFIDENCE)
     t = np.maximum(steps, 1)
-    parts = horizon if confidence == "union" else 2 * t * (1 + np.log(t)) ** 2
+    parts: Array | int = 2 * t * (1 + np.log(t)) ** 2
+    if confidence == "union":
+        if horizon is None:
+            reject("horizon", "step_delta", "T for 'union'", horizon)
+        parts = horizon
     return np.maximum(delta / parts, SMALLEST_DELTA)
+
+
+def check_spending(owner: str, confidence: Confidence, problem: BanditProblem) -> None:
+    """Check that T is known where `confidence` is "union": see `step_delta`."""
+    if confidence == "union":
+        problem.known_horizon(owner, "confidence")

@@ -210,9 +210,12 @@ def train(
 
 def notes_on(problem: BanditProblem, chosen: dict[str, Any]) -> dict[str, Any]:
     """Return what is to be noted of the task and the settings: a model is loaded by them."""
-    notes: dict[str, Any] = {"dim": problem.domain.shape[1], "horizon": problem.horizon}
+    notes: dict[str, Any] = {
+        "dim": problem.domain.shape[1],
+        "horizon": problem.known_horizon("train"),
+    }
     notes |= {"arms": None if problem.continuous else len(problem.domain)}
-    notes |= {"noise_scale": float(np.max(problem.noise_scale))}
+    notes |= {"noise_scale": float(np.max(problem.known_noise("train")))}
     notes |= {key: chosen[key] for key in READ}
     return notes | {"settings": chosen, "versions": versions(PACKAGES)}
 

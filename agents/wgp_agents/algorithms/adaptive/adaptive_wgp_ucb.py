@@ -15,6 +15,7 @@ from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior, posterior_of
 from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
+from wgp_agents.gp.tuning import USUAL_HORIZON
 from wgp_agents.kernels.scores import upper_bounds
 from wgp_agents.parameters import LARGEST, checked_grid
 from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
@@ -55,10 +56,10 @@ class AdaptiveWGPUCB(Agent):
 
     The models are all triples of a drift eps, a noise ratio lambda and a lengthscale: see
     `ModelBank`. The chosen one plays argmax of mean + kappa s std, with kappa = width
-    (log(1 / eps))^{1/2} as in `ConstantWidth`, or 2 width where eps = 0. The agent knows the arms,
-    the kernel and the horizon; no noise, norm, unit or zero of the rewards, and no rate of change.
-    The same rewards in another unit give the same plays. On a box it plays the points of the
-    problem's grid.
+    (log(1 / eps))^{1/2} as in `ConstantWidth`, or 2 width where eps = 0. The agent knows the arms
+    and the kernel, and T if the problem does; no noise, norm, unit or zero of the rewards, and no
+    rate of change. The same rewards in another unit give the same plays. On a box it plays the
+    points of the problem's grid.
 
     Deviation: [Deng22] has weights eta^{-t}; for a bank of those see docs/adaptive.md. In these
     models the uncertainty of an arm that is not played grows at the rate eps; with weights it grows
@@ -67,7 +68,8 @@ class AdaptiveWGPUCB(Agent):
     Args:
         env: The environment to play, or the `BanditProblem` alone.
         drifts: The values of eps, each in [0, 1]. Default: 0, and 2 / T, 10 / T, 50 / T, ... up to
-            0.3. With the other two grids there are at most 2,000 models.
+            0.3; where T is unknown, those of T = 10,000. With the other two grids there are at most
+            2,000 models.
         noise_ratios: The values of lambda, each in [1e-9, 1e9].
         lengthscales: Factors of the kernel's lengthscale, if it has one, in [1e-6, 1e6].
         width: Factor >= 0 of the confidence width.
@@ -93,7 +95,7 @@ class AdaptiveWGPUCB(Agent):
     ) -> None:
         super().__init__(env)
         owner = "AdaptiveWGPUCB"
-        grid = drift_grid(self.problem.horizon) if drifts is None else drifts
+        grid = drift_grid(self.problem.horizon or USUAL_HORIZON) if drifts is None else drifts
         rates = checked_grid("drifts", grid, owner, 0.0, 1.0).tolist()
         ratios = checked_grid("noise_ratios", noise_ratios, owner, LOW, HIGH).tolist()
         factors = tuple(

@@ -130,12 +130,12 @@ def bandit_over(
     Raises:
         ValueError: If `gamma` or `reward_range` is out of its range.
     """
-    batch = problem.batch_size or 1
+    batch, horizon = problem.batch_size or 1, problem.known_horizon(owner)
     if gamma is None:
-        gamma = block_rate(len(values), problem.horizon, block_length, batch)
+        gamma = block_rate(len(values), horizon, block_length, batch)
     rate = per_learner(owner, "gamma", gamma, batch, 0.0, 1.0, "right")
     ends = checked_ends(owner, reward_range)
-    return BanditOverBandit(problem.horizon, block_length, values, rate, ends)
+    return BanditOverBandit(horizon, block_length, values, rate, ends)
 
 
 def block_rate(num_values: int, horizon: int, block_length: int, batch: int) -> Array:

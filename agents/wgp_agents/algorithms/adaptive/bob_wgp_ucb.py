@@ -66,7 +66,7 @@ class BOBWGPUCB(GPAgent):
         **common: Unpack[GPParameters],
     ) -> None:
         owner, problem = "BOBWGPUCB", problem_reader(env)()
-        horizon = problem.horizon
+        horizon = problem.known_horizon(owner)
         if block_length is None:
             block_length = default_block(horizon, problem.domain.shape[1])
         self.block_length = check_int("block_length", block_length, owner, 1, horizon)

@@ -93,7 +93,7 @@ class DALGPUCB(GPAgent):
     ) -> None:
         owner, problem = "DALGPUCB", problem_reader(env)()
         check_arms_stay(owner, problem)
-        batch, horizon = problem.batch_size or 1, problem.horizon
+        batch, horizon = problem.batch_size or 1, problem.known_horizon(owner)
         error = check_float("covering_error", covering_error, owner, 0.0, 1.0, closed="neither")
         if num_covering is not None:
             check_int("num_covering", num_covering, owner, 1, LARGEST_COUNT)

@@ -120,6 +120,7 @@ class MASTER(Agent):
     ) -> None:
         super().__init__(env)
         check_arms_stay("MASTER", self.problem)
+        horizon = self._horizon()
         self.scale = self._numbers("scale", scale)
         problem = self.problem
         self.model = model = gp_model("MASTER", problem, regularization, noise_scale, features)
@@ -130,7 +131,7 @@ class MASTER(Agent):
         self._gain = self._gain_of(information_gain)
         batch = self.num_learners
         self._level = np.zeros(batch)
-        self._blocks = Blocks(batch, self.problem.horizon)
+        self._blocks = Blocks(batch, horizon)
         self._tests = StationarityTests(self._blocks)
         self._instances: list[RestartSurrogate] = []  # by order, made when needed
         self._scheduled = np.zeros(batch, bool)  # whose instances of the next step are drawn
@@ -148,9 +149,12 @@ class MASTER(Agent):
     ) -> Array:
         return per_learner("MASTER", name, value, self.num_learners, 0.0, high, closed)
 
+    def _horizon(self) -> int:
+        return self.problem.known_horizon("MASTER")
+
     def _gain_of(self, given: ArrayLike) -> Array:
         """Return gamma_T, `(B,)`."""
-        horizon, dim = self.problem.horizon, self.problem.domain.shape[1]
+        horizon, dim = self._horizon(), self.problem.domain.shape[1]
         if not isinstance(given, str):
             return self._numbers("information_gain", given, closed="neither")
         if given == "computed":
@@ -172,7 +176,7 @@ class MASTER(Agent):
         self.norm_bound.read(self.problem, mask)
         model, bound = self.model, self.norm_bound.values
         rate = regret_rate(bound, model.noise_scale, model.regularization, self.delta, self._gain)
-        self._level = self.scale * interleaved_level(rate, self.delta, self.problem.horizon)
+        self._level = self.scale * interleaved_level(rate, self.delta, self._horizon())
         self._fired[:, mask] = 0
         self._scheduled[mask] = False
         self._blocks.restart(mask)

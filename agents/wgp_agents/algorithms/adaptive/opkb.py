@@ -104,17 +104,18 @@ class OPKB(Agent):
         super().__init__(env)
         problem, batch = self.problem, self.num_learners
         check_arms_stay("OPKB", problem)
+        T = problem.known_horizon("OPKB")
         constants = checked_constants(constants)
         self.regularization = model_noise("OPKB", regularization, batch)
         self.delta = per_learner("OPKB", "delta", delta, batch, 0.0, 1.0, "neither")
         self._given_range = checked_ends("OPKB", reward_range)
         self.takes_units = reward_range is None
-        regularization = self.regularization / problem.horizon
+        regularization = self.regularization / T
         self.action_set = make_action_set(problem.kernel, problem, regularization, grid=True)
         self.basis = basis = self.action_set.basis
         first, self.information_gain = explorations(basis)
         self._design = first.probabilities
-        n, T = len(problem.domain), problem.horizon
+        n = len(problem.domain)
         self._blocks = blocks = opkb_blocks(
             constants, n, T, self.regularization, self.delta, self.information_gain
         )
@@ -135,7 +136,9 @@ class OPKB(Agent):
         self.changes[mask] = 0
         self._forget(mask)
 
-    def _reward_bounds(self) -> RewardBounds:
+    def _reward_bounds(self) -> RewardBounds | None:
+        if self.problem.noise_scale is None:
+            return None
         low, high = self._centre - self._unit, self._centre + self._unit
         noise = np.broadcast_to(np.asarray(self.problem.noise_scale, float), low.shape)
         return RewardBounds(low, high, noise, "its 'reward_range' and the problem's R")

@@ -96,6 +96,7 @@ class RPERP(Agent):
         check_names(common, owner, ModelParameters.__annotations__)
         super().__init__(env)
         check_arms_stay(owner, self.problem)
+        self._horizon()
         self.model = gp_model(owner, self.problem, grid=True, **common)
         self.action_set = self.model.action_set
         batch, n = self.num_learners, len(self.problem.domain)
@@ -104,7 +105,7 @@ class RPERP(Agent):
             "restart_period", restart_period, variation_budget, information_gain, perp_rate
         )
         self._forgetting = checked_forgetting(
-            owner, forgetting, self.action_set.basis, self.problem.horizon
+            owner, forgetting, self.action_set.basis, self.problem
         )
         self.confidence_width = checked_width(owner, confidence_width, batch)
         self.delta = per_learner(owner, "delta", delta, batch, 0.0, 1.0, "neither")
@@ -143,7 +144,7 @@ class RPERP(Agent):
         if forgetting.given is None:
             budget = self._budget()
             forgetting = replace(forgetting, variation_budget=1.0 if budget is None else budget)
-        return np.minimum(forgetting(self.problem, self.num_learners), self.problem.horizon)
+        return np.minimum(forgetting(self.problem, self.num_learners), self._horizon())
 
     def _widths(self, period: Array, bound: Array | None) -> Array:
         """Return beta of every learner, `(B,)`."""
@@ -155,9 +156,12 @@ class RPERP(Agent):
         if width == "theory":
             budget = self._budget()
             moved = np.minimum(math.inf if budget is None else budget, 2 * bound * self._largest())
-        tests = 2 * self.surviving.shape[1] * batches_within(period, self.problem.horizon)
+        tests = 2 * self.surviving.shape[1] * batches_within(period, self._horizon())
         scale = np.hypot(model.noise_scale, moved)
         return deng_width(bound, scale, model.regularization, self.delta / tests, np.zeros(1))
+
+    def _horizon(self) -> int:
+        return self.problem.known_horizon("RPERP")
 
     def _by_name(self) -> bool:
         return isinstance(self.confidence_width, str)
@@ -232,7 +236,7 @@ class RPERP(Agent):
 
 def perp_rate(problem: BanditProblem, gain: Array, variation_budget: Array) -> Array:
     """Return 1 / H = gamma^{-1/3} (V_T / T)^{2/3}, within [0, 1/2]: see `RPERP`."""
-    rate = gain ** (-1 / 3) * (variation_budget / problem.horizon) ** (2 / 3)
+    rate = gain ** (-1 / 3) * (variation_budget / problem.known_horizon("RPERP")) ** (2 / 3)
     return np.minimum(rate, MAX_RATE)
 
 

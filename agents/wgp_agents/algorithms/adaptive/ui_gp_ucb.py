@@ -21,6 +21,8 @@ from wgp_gym.validation import check_choice
 __all__ = ["UIGPUCB"]
 
 MODELS = ("walk", "noise")
+LONGEST_AGE = 1_000_000  # up to which weights are exact where T is unknown
+LONGEST_AGE = 1_000_000  # up to which weights are exact where T is unknown
 WIDTH = math.sqrt(2.0)
 
 
@@ -68,7 +70,7 @@ class UIGPUCB(GPAgent):
         **common: Unpack[ModelParameters],
     ) -> None:
         problem = problem_reader(env)()
-        batch, horizon = problem.batch_size or 1, problem.horizon
+        batch, horizon = problem.batch_size or 1, problem.horizon or LONGEST_AGE
         added = per_learner("UIGPUCB", "injection", injection, batch, 0.0, math.inf, "left")
         walks = check_choice("model", model, "UIGPUCB", MODELS) == "walk"
         surrogate = (

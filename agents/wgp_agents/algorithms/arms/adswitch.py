@@ -100,6 +100,7 @@ class AdSwitch(ArmsAgent):
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
+        self._horizon()
         check_choice("constants", constants, type(self).__name__, tuple(CONSTANTS))
         defaults = CONSTANTS[constants]
 
@@ -124,7 +125,7 @@ class AdSwitch(ArmsAgent):
         check_counts(self, "size", state.size, state.steps.shape[1])
 
     def _clear(self, mask: Mask) -> None:
-        horizon = self.problem.horizon
+        horizon = self._horizon()
         logarithm = max(math.log(horizon), 1.0)
         level, numbers = logarithm * self.scale**2, self.numbers
         numbers.eviction[mask] = (self.eviction * level)[mask]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Unpack
 
 import numpy as np
@@ -46,6 +47,7 @@ class CUSUMUCB(ChangeDetectionUCB):
     Multi-Armed Bandit Problem. AAAI 2018, CD-UCB with the two-sided CUSUM test.
     """
 
+    _instead = ("threshold", "alpha", "num_samples")
     detector: CUSUM
 
     def __init__(
@@ -56,8 +58,10 @@ class CUSUMUCB(ChangeDetectionUCB):
         **common: Unpack[ChangeDetectionParameters],
     ) -> None:
         super().__init__(env, **common)
-        self._segment = self.problem.horizon / (self.num_arms * (self.changes + 1))
         self._tunes_samples = num_samples is None
+        self._segment = np.full(self.num_learners, math.inf)
+        if self._tunes_samples:
+            self._segment = self._horizon(*self._instead) / (self.num_arms * (self.changes + 1))
         samples = self._enough() if num_samples is None else num_samples
         self.num_samples = self._parameter("num_samples", samples, 1, closed="left", whole=True)
         self.detector = CUSUM(

@@ -39,6 +39,7 @@ class DTS(IndexAgent):
     [QWZ23] Qi, Wang, Zhu. Discounted Thompson Sampling for Non-Stationary Bandit Problems. 2023.
     """
 
+    _needs_noise = False
     statistics: ArmPosterior
 
     def __init__(
@@ -51,8 +52,12 @@ class DTS(IndexAgent):
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        tuned = tuned_discount(self._num_changes(num_changes), self.problem.horizon)
-        self.discount = self._parameter("discount", tuned if discount is None else discount, 0, 1)
+        if prior == "gaussian":
+            self.problem.known_noise(type(self).__name__)
+        changes = self._num_changes(num_changes)
+        if discount is None:
+            discount = tuned_discount(changes, self._horizon("discount"))
+        self.discount = self._parameter("discount", discount, 0, 1)
         plays = DiscountedPlays(self.num_learners, self.num_arms, self.discount)
         self.statistics = ArmPosterior(type(self).__name__, prior, plays)
 

@@ -51,8 +51,10 @@ class DUCB(IndexAgent):
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        tuned = tuned_discount(self._num_changes(num_changes), self.problem.horizon)
-        self.discount = self._parameter("discount", tuned if discount is None else discount, 0, 1)
+        changes = self._num_changes(num_changes)
+        if discount is None:
+            discount = tuned_discount(changes, self._horizon("discount"))
+        self.discount = self._parameter("discount", discount, 0, 1)
         self.xi = self._parameter("xi", xi, 0, closed="left")
         self.statistics = DiscountedPlays(self.num_learners, self.num_arms, self.discount)
 

@@ -33,6 +33,8 @@ class Exp3(ExponentialAgent):
     Problem. SIAM Journal on Computing 32, 2002, algorithm Exp3.
     """
 
+    _needs_noise = False
+
     def __init__(
         self,
         env: EnvLike,
@@ -42,6 +44,7 @@ class Exp3(ExponentialAgent):
     ) -> None:
         super().__init__(env, reward_range=reward_range)
         arms = self.num_arms
-        tuned = exploration_rate(arms, math.log(arms), self.problem.horizon)
-        self.gamma = self._parameter("gamma", tuned if gamma is None else gamma, 0, 1, "right")
+        if gamma is None:
+            gamma = exploration_rate(arms, math.log(arms), self._horizon("gamma"))
+        self.gamma = self._parameter("gamma", gamma, 0, 1, "right")
         self.weights = ExponentialWeights(arms, self.gamma, np.zeros(self.num_learners))

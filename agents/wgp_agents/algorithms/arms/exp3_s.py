@@ -36,6 +36,8 @@ class Exp3S(ExponentialAgent):
     Problem. SIAM Journal on Computing 32, 2002, algorithm Exp3.S.
     """
 
+    _needs_noise = False
+
     def __init__(
         self,
         env: EnvLike,
@@ -46,10 +48,12 @@ class Exp3S(ExponentialAgent):
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        arms, horizon = self.num_arms, self.problem.horizon
-        complexity = (self._num_changes(num_changes) + 1) * math.log(arms * horizon) + math.e
-        tuned = exploration_rate(arms, complexity, horizon)
-        self.gamma = self._parameter("gamma", tuned if gamma is None else gamma, 0, 1, "right")
-        share = 1 / horizon if alpha is None else alpha
-        self.alpha = self._parameter("alpha", share, 0, closed="left")
+        arms, changes = self.num_arms, self._num_changes(num_changes)
+        if gamma is None:
+            horizon = self._horizon("gamma", "alpha")
+            complexity = (changes + 1) * math.log(arms * horizon) + math.e
+            gamma = exploration_rate(arms, complexity, horizon)
+        self.gamma = self._parameter("gamma", gamma, 0, 1, "right")
+        alpha = 1 / self._horizon("gamma", "alpha") if alpha is None else alpha
+        self.alpha = self._parameter("alpha", alpha, 0, closed="left")
         self.weights = ExponentialWeights(arms, self.gamma, self.alpha)

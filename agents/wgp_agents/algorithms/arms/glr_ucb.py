@@ -60,6 +60,7 @@ class GLRUCB(IndexAgent):
     Its first version is Besson and Kaufmann, 2019.
     """
 
+    _needs_noise = False
     statistics: MonitoredPlays
 
     def __init__(
@@ -78,16 +79,19 @@ class GLRUCB(IndexAgent):
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        owner, batch, horizon = type(self).__name__, self.num_learners, self.problem.horizon
+        if rewards is None or (rewards == "gaussian" and sigma is None):
+            self.problem.known_noise(type(self).__name__)
+        owner, batch = type(self).__name__, self.num_learners
         if rewards is not None:
             check_choice("rewards", rewards, owner, ("bernoulli", "gaussian"))
         self.rewards = rewards
         self.restart = check_choice("restart", restart, owner, ("local", "global"))
         self.exploration = check_choice("exploration", exploration, owner, ("rising", "constant"))
         if alpha is None:  # T = 1 makes it 0, and forces nobody at its only step
+            horizon = self._horizon("alpha", "delta")
             share = np.sqrt(self.num_arms * np.log(max(horizon, 2)) / horizon)
             alpha = np.minimum(share, 1.0)
-        delta = 1 / np.sqrt(horizon) if delta is None else delta
+        delta = 1 / np.sqrt(self._horizon("alpha", "delta")) if delta is None else delta
         self.delta = self._parameter("delta", delta, 0, 1, "right")
         self.alpha = self._parameter("alpha", alpha, 0, 1, "right")
         self.c = self._parameter("c", c, 0, closed="left")

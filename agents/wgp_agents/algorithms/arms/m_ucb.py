@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -73,7 +74,9 @@ class MUCB(IndexAgent):
         reward_range: Sequence[float] | None = None,
     ) -> None:
         super().__init__(env, reward_range=reward_range)
-        arms, horizon = self.num_arms, self.problem.horizon
+        arms, horizon = self.num_arms, self.problem.horizon or math.inf
+        if window is None or threshold is None or gamma is None:
+            horizon = self._horizon("window", "threshold", "gamma")
         changes = np.maximum(self._num_changes(num_changes), 1)
         smallest = self._parameter("smallest_change", smallest_change, 0, 1, "right")
         union = np.log(2 * arms) + 2 * np.log(horizon)

@@ -42,6 +42,8 @@ class Rexp3(ExponentialAgent):
     Rewards. NIPS 2014, algorithm Rexp3.
     """
 
+    _needs_noise = False
+
     def __init__(
         self,
         env: EnvLike,
@@ -56,6 +58,8 @@ class Rexp3(ExponentialAgent):
         check_budget(type(self).__name__, variation_budget, batch)
         self.variation_budget = kept(variation_budget)
         self._tunes_size, self._tunes_gamma = batch_size is None, gamma is None
+        if self._tunes_size or self._tunes_gamma:
+            self._horizon("batch_size", "gamma")
         size = math.inf if batch_size is None else batch_size
         self.batch_size = self._parameter("batch_size", size, 1, whole=True)
         self.gamma = self._parameter("gamma", 1.0 if gamma is None else gamma, 0, 1, "right")
@@ -63,12 +67,12 @@ class Rexp3(ExponentialAgent):
         self._steps = np.zeros(batch)
 
     def _clear(self, mask: Mask) -> None:
-        horizon = self.problem.horizon
+        instead = "batch_size", "gamma"
         if self._tunes_size:
-            size = batch_length(self.num_arms, horizon, self._budget())
+            size = batch_length(self.num_arms, self._horizon(*instead), self._budget())
             self.batch_size[mask] = size[mask]
         if self._tunes_gamma:
-            steps = np.minimum(self.batch_size, horizon)
+            steps = np.minimum(self.batch_size, self._horizon(*instead))
             rate = exploration_rate(self.num_arms, math.log(self.num_arms), steps)
             self.gamma[mask] = rate[mask]
         self._steps[mask] = 0.0

@@ -53,8 +53,9 @@ class SWUCB(IndexAgent):
     ) -> None:
         super().__init__(env, reward_range=reward_range)
         changes = self._num_changes(num_changes)
-        tuned = tuned_window(changes, self.problem.horizon, self.num_arms)
-        self.window = self._parameter("window", tuned if window is None else window, 1, whole=True)
+        if window is None:
+            window = tuned_window(changes, self._horizon("window"), self.num_arms)
+        self.window = self._parameter("window", window, 1, whole=True)
         self.xi = self._parameter("xi", xi, 0, closed="left")
         self.statistics = WindowPlays(self.num_learners, self.num_arms, self.window)
 

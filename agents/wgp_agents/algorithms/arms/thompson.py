@@ -33,12 +33,15 @@ class ThompsonSampling(IndexAgent):
     AISTATS 2013.
     """
 
+    _needs_noise = False
     statistics: ArmPosterior
 
     def __init__(
         self, env: EnvLike, *, prior: Prior = "beta", reward_range: Sequence[float] | None = None
     ) -> None:
         super().__init__(env, reward_range=reward_range)
+        if prior == "gaussian":
+            self.problem.known_noise(type(self).__name__)
         plays = AllPlays(self.num_learners, self.num_arms)
         self.statistics = ArmPosterior(type(self).__name__, prior, plays)
 

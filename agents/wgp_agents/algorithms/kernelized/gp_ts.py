@@ -31,7 +31,8 @@ class GPTS(GPAgent):
 
     def __init__(self, env: EnvLike, **common: Unpack[GPParameters]) -> None:
         if common.get("regularization") is None:
-            common["regularization"] = 1 + 2 / problem_reader(env)().horizon
+            horizon = problem_reader(env)().known_horizon("GPTS", "regularization")
+            common["regularization"] = 1 + 2 / horizon
         super().__init__(
             env,
             surrogate=RestartSurrogate,

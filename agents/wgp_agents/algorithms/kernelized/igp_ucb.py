@@ -40,5 +40,6 @@ class IGPUCB(GPAgent):
     ) -> None:
         form = WIDTH_FORMS[check_choice("width_form", width_form, "IGPUCB", WIDTH_FORMS)]
         if width_form == "chowdhury" and common.get("regularization") is None:
-            common["regularization"] = 1 + 2 / problem_reader(env)().horizon
+            horizon = problem_reader(env)().known_horizon("IGPUCB", "regularization")
+            common["regularization"] = 1 + 2 / horizon
         super().__init__(env, surrogate=RestartSurrogate, width_form=form, **common)

@@ -64,7 +64,10 @@ class TVGPUCB(GPAgent):
     ) -> None:
         problem = problem_reader(env)()
         surrogate = partial(DriftSurrogate, eps=drifts(eps, problem.batch_size or 1))
-        constant = ConstantWidth(self._drifts, problem.domain.shape[1], problem.horizon)
+        horizon = problem.horizon or 1
+        if isinstance(confidence_width, str) and confidence_width == "constant":
+            horizon = problem.known_horizon("TVGPUCB", "confidence_width")
+        constant = ConstantWidth(self._drifts, problem.domain.shape[1], horizon)
         width = bayes_width(
             "TVGPUCB", problem, confidence_width, delta, DriftingBoxWidth, constant=constant
         )

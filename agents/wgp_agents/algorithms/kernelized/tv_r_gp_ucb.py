@@ -64,8 +64,8 @@ class TVRGPUCB(GPAgent):
         super().__init__(env, surrogate=RestartSurrogate, forgetting=forgetting, **parameters)
 
 
-def block_length(eps: Array, horizon: int) -> Array:
-    """Return N = ceil(min(T, 12 eps^{-1/4})), infinity where it spans the horizon T."""
+def block_length(eps: Array, horizon: int | None) -> Array:
+    """Return N = ceil(min(T, 12 eps^{-1/4})), infinity where it spans T; None: T is unknown."""
     with np.errstate(divide="ignore"):  # where nothing drifts
         length = np.ceil(np.round(BLOCK * eps**-0.25, 9))  # 120 at 1e-4, not 120.0000000000001
-    return np.where(length >= horizon, math.inf, length)
+    return np.where(length >= (horizon or math.inf), math.inf, length)

@@ -62,7 +62,8 @@ class WGPUCB(GPAgent):
                 reject("discount", owner, "None where weights are given", discount)
             if common.get("gain") == "greedy":
                 reject("gain", owner, "'realised' or 'bound' where weights are given", "greedy")
-            ratios = step_discounts(weights, problem_reader(env)().horizon, owner)
+            horizon = problem_reader(env)().known_horizon(owner, "discount")
+            ratios = step_discounts(weights, horizon, owner)
             discount = 1.0
         surrogate = partial(DiscountSurrogate, ratios=ratios, tight=tight)
         super().__init__(env, surrogate=surrogate, **tuned("discount", discount, common))

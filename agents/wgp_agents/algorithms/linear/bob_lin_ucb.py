@@ -67,7 +67,7 @@ class BOBLinUCB(GPAgent):
         **common: Unpack[LinearParameters],
     ) -> None:
         owner, problem = "BOBLinUCB", problem_reader(env)()
-        horizon, dim = problem.horizon, problem.domain.shape[1]
+        horizon, dim = problem.known_horizon(owner), problem.domain.shape[1]
         if block_length is None:
             block_length = default_block(horizon, dim)
         self.block_length = check_int("block_length", block_length, owner, 1, horizon)

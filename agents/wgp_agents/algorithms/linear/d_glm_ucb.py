@@ -36,12 +36,16 @@ class DGLMUCB(GLMUCB):
     Linear Bandits under Parameter Drift. 2021.
     """
 
+    _instead = ("discount",)
+
     def __init__(
         self, env: EnvLike, *, discount: ArrayLike | None = None, **common: Unpack[GLMParameters]
     ) -> None:
         super().__init__(env, **common)
         self._given_discount = None
-        if discount is not None:
+        if discount is None:
+            self._horizon(*self._instead)
+        else:
             self._given_discount = self._parameter("discount", discount, 0, 1, "right")
         batch, (n, d) = self.num_learners, self.features.shape
         self.statistics = AllPlays(batch, n)

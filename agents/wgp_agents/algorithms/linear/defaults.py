@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from wgp_agents.gp.agent import GPParameters, TunedParts
 from wgp_agents.gp.confidence import GivenWidth
 from wgp_agents.gp.gain_bounds import GainChoice
-from wgp_agents.gp.tuning import MAX_RATE, BudgetChoice, Forgetting
+from wgp_agents.gp.tuning import MAX_RATE, NEEDS_GIVEN, BudgetChoice, Forgetting
 from wgp_agents.gp.width import Confidence
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
@@ -112,7 +112,7 @@ def linear_rate(
     problem: BanditProblem, gain: Array, variation_budget: Array, *, corrected: bool, offset: float
 ) -> Array:
     """Return 1 - eta, `(B,)`, at most 1/2: see `TunedParameters`."""
-    dim, horizon = problem.domain.shape[1], problem.horizon
+    dim, horizon = problem.domain.shape[1], problem.known_horizon(*NEEDS_GIVEN)
     budget = variation_budget + offset
     rate: Array = (budget / (dim * horizon)) ** (2 / 3)
     if corrected:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from wgp_agents.arms.statistics import ArmStatistics
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.tuning import MAX_RATE, BudgetChoice, check_budget, stated_budget
-from wgp_agents.gp.width import CONFIDENCE, Confidence, step_delta
+from wgp_agents.gp.width import CONFIDENCE, Confidence, check_spending, step_delta
 from wgp_agents.kernels.glm import GLMNumbers, GLMState, fit, indices
 from wgp_agents.kernels.glm_projection import confine
 from wgp_agents.parameters import model_noise, norm_bounds, not_drawn
@@ -99,6 +99,9 @@ class GLMUCB(IndexAgent):
         ValueError: If a parameter is out of its range, or the task has no fixed arms.
     """
 
+    _needs_noise = False
+    _instead: ClassVar[tuple[str, ...]] = ()
+    """The parameter that would do in the place of T."""
     state: GLMState
     statistics: ArmStatistics
 
@@ -127,6 +130,7 @@ class GLMUCB(IndexAgent):
         self.regularization = model_noise(owner, regularization, batch)
         self.delta = self._parameter("delta", delta, 0, 1, "neither")
         self.confidence = check_choice("confidence", confidence, owner, CONFIDENCE)
+        check_spending(owner, self.confidence, self.problem)
         self.features = arm_features(self.problem)
         self._longest = float(np.sqrt((self.features**2).sum(axis=1)).max())
         self.numbers = GLMNumbers(np.ones(batch), self.regularization, *np.ones((2, batch)))
@@ -178,7 +182,8 @@ class GLMUCB(IndexAgent):
         if isinstance(self._given_budget, str) and stated is not None:
             stated = self._in_logits(stated)
         budget = np.broadcast_to(1.0 if stated is None else stated, self.num_learners)
-        return forgetting_rate(self.tuning, self.problem.horizon, self.features.shape[1], budget)
+        horizon = self._horizon(*self._instead)
+        return forgetting_rate(self.tuning, horizon, self.features.shape[1], budget)
 
     def widths(self) -> Array:
         """Return rho_t of every learner, `(B,)`."""

@@ -39,6 +39,7 @@ class SWGLMUCB(GLMUCB):
     `DGLMUCB` by the change of weights.
     """
 
+    _instead = ("window",)
     statistics: WindowPlays
 
     def __init__(
@@ -46,7 +47,9 @@ class SWGLMUCB(GLMUCB):
     ) -> None:
         super().__init__(env, **common)
         self._given_window = None
-        if window is not None:
+        if window is None:
+            self._horizon(*self._instead)
+        else:
             self._given_window = self._parameter("window", window, 1, whole=True)
         batch, (n, d) = self.num_learners, self.features.shape
         self.statistics = plays = WindowPlays(batch, n, np.full(batch, np.inf))
@@ -57,7 +60,7 @@ class SWGLMUCB(GLMUCB):
     def _clear(self, mask: Mask) -> None:
         window = self._given_window
         if window is None:
-            window = memory_length(self._rate(), self.problem.horizon)
+            window = memory_length(self._rate(), self._horizon(*self._instead))
         super()._clear(mask)
         self.statistics.set_window(window, mask)
 

@@ -57,11 +57,14 @@ class OracleDiscount(Agent):
             checked_grid("discounts", discounts, "OracleDiscount", SMALLEST, 1.0)
         )
         self._common = cast(GPParameters, {name: kept(value) for name, value in common.items()})
+        horizon = self.problem.known_horizon("OracleDiscount")
+        if common.get("noise_scale") is None:
+            self.problem.known_noise("OracleDiscount", "noise_scale")
         WGPUCB(self.problem, discount=1.0, **common)  # bad parameters are refused here
         self.best = np.full(self.num_learners, np.nan)
         point = (self.problem.domain.shape[1],) if self.problem.continuous else ()
         dtype = np.float32 if self.problem.continuous else np.int64
-        self.plan = np.zeros((self.problem.horizon, self.num_learners, *point), dtype)
+        self.plan = np.zeros((horizon, self.num_learners, *point), dtype)
         self._rows = np.arange(self.num_learners)
 
     def _restart(self, mask: Mask) -> None:

@@ -47,7 +47,7 @@ def moments(
     learner = make("wgp-ucb", vector, **parameters)
     assert isinstance(learner, GPAgent)
     learner.reset(seed)
-    horizon = learner.problem.horizon
+    horizon = learner.problem.known_horizon("verify")
     actions = np.empty((horizon, runs), np.int64)
     expected, rewards = np.empty((2, horizon, runs))
     for t in range(horizon + 1):
@@ -90,9 +90,9 @@ def play_functions(
     learner = make(agent, BanditProblem.stack([problem] * runs), **parameters)
     assert isinstance(learner, GPAgent)
     learner.reset(seed)
-    noise = float(np.max(problem.noise_scale)) * np.random.default_rng(seed).standard_normal(
-        (len(truth) - 1, runs)
-    )
+    noise = float(np.max(problem.known_noise("verify"))) * np.random.default_rng(
+        seed
+    ).standard_normal((len(truth) - 1, runs))
     actions = np.empty(noise.shape, np.int64)
     for t, f in enumerate(truth[:-1]):
         actions[t] = learner.act()

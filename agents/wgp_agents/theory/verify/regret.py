@@ -131,14 +131,15 @@ def two_opposite_arms(runs: int, seed: int) -> Iterator[Row]:
 def right_hand_sides(watched: Watched, lam: float, constants: str) -> Array:
     """Return Theorem 4's bound for each run, `(B,)`."""
     problem = watched.problem
+    horizon = problem.known_horizon("verify")
     spectrum = mercer_spectrum(problem.kernel, problem.domain)
     features = exact_features(problem.kernel, problem.domain).table.shape[1]
     norms, budgets = np.asarray(problem.norm_bound), np.asarray(problem.variation_budget)
     totals = []
     for i, eta in enumerate(watched.discounts):
-        gain = gain_bound(spectrum, total_weight(eta, problem.horizon), lam).value
+        gain = gain_bound(spectrum, total_weight(eta, horizon), lam).value
         bound = regret_bound(
-            horizon=problem.horizon,
+            horizon=horizon,
             discount=float(eta),
             norm_bound=float(norms[i]),
             variation_budget=float(budgets[i]),

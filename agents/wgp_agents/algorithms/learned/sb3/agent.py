@@ -64,6 +64,7 @@ class SB3Agent(Agent):
         trust: bool = False,
     ) -> None:
         super().__init__(env)
+        self.problem.known_horizon("SB3Agent")  # observations show t / T
         self._model, notes = resolve_model(algo, model, self.problem, environment_id(env), trust)
         # A state of another model is told by its weights; somebody's own model may have none.
         policy = getattr(self._model, "policy", None)
@@ -134,6 +135,11 @@ class SB3Agent(Agent):
         places = actions if self.problem.continuous else self.problem.domain[actions]
         paid = np.clip(rewards, -REWARD_LIMIT, REWARD_LIMIT)  # as the environment shows them
         shown = np.column_stack(
-            [self._seen / self.problem.horizon, np.ones(len(rewards)), places, paid]
+            [
+                self._seen / self.problem.known_horizon("SB3Agent"),
+                np.ones(len(rewards)),
+                places,
+                paid,
+            ]
         )
         self.rows[active] = self._history.push(shown[active].astype(np.float32), active)

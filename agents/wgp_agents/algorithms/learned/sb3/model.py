@@ -94,6 +94,7 @@ def resolve_model(
     made, shipped = algorithm(algo), model is None
     notes: dict[str, Any] = {}
     if shipped:
+        problem.known_noise("SB3Agent", "model")
         model = shipped_model(algo, environment)
     if isinstance(model, (str, Path)):
         model, notes = load_model(algo, model, trust=trust)

@@ -68,7 +68,7 @@ class NativeVecEnv(VecEnv):
         observation = self._next(group, seed)
         if seed is not None:
             env.action_space.seed(seed)
-        for _ in range(group * self.problem.horizon // len(self._envs)):
+        for _ in range(group * self.problem.known_horizon("train") // len(self._envs)):
             observation = self._play(group, env.action_space.sample())[0]
         return observation
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time as clock
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self, cast, overload
 
 import numpy as np
 
-from wgp_agents.core.resume import FORMAT, package_version
 from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, Offers, choices_of
 from wgp_agents.live.decision import Decision
 from wgp_agents.live.events import Event, as_text, from_text
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.learner import Entry, Learner
 from wgp_agents.live.rewards import RewardKind, Rewards
-from wgp_agents.live.settings import DEFAULT_AGENT, Settings, check_agent_name, needs_code
+from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, version
 from wgp_agents.live.storage import Session, Snapshot, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, as_time, when
 from wgp_gym.types import Array, Json, Mask
@@ -226,7 +224,11 @@ class LiveBandit:
         return found[0] if n is None else found
 
     def _decide(
-        self, session: Session, occasion: Occasion, allowed: Sequence[object] | None, key: str | None
+        self,
+        session: Session,
+        occasion: Occasion,
+        allowed: Sequence[object] | None,
+        key: str | None,
     ) -> Decision:
         if key is not None and (known := session.by_key(key)) is not None:
             return self._decision(known)
@@ -337,7 +339,9 @@ class LiveBandit:
 
     # Tell
 
-    def tell(self, decision: str | Decision, reward: float | None, *, time: Time | None = None) -> None:
+    def tell(
+        self, decision: str | Decision, reward: float | None, *, time: Time | None = None
+    ) -> None:
         """Say what a decision paid; None: that will never be known.
 
         The reward counts as of the time of its decision, whenever it comes. Told twice alike, it
@@ -371,7 +375,9 @@ class LiveBandit:
             history = self._history(session, decision, "amend")
             if not history.told:
                 reject("decision", "amend", "one whose reward was told: see `tell`", decision)
-            self._rewrite(session, Event("amended", history.asked.decision, {"reward": paid}), history)
+            self._rewrite(
+                session, Event("amended", history.asked.decision, {"reward": paid}), history
+            )
 
     def retract(self, decision: str | Decision) -> None:
         """Take a decision back, with its reward: as if it had never been."""
@@ -534,9 +540,7 @@ class LiveBandit:
         session.keep(Snapshot(self._seq, data, version(), self._fingerprint()))
 
     def _fingerprint(self) -> str:
-        """Return what tells settings and arms from others."""
-        both = {"settings": self._settings.to_json(), "arms": self._choices.to_json()}
-        return hashlib.sha256(as_text(cast("dict[str, Json]", both)).encode()).hexdigest()
+        return self._settings.fingerprint(self._choices.to_json())
 
     def _take(self, session: Session, event: Event, changed: Mapping[str, Event]) -> None:
         """Learn from an event; `changed` has what was amended or retracted later."""
@@ -608,11 +612,6 @@ class Occasion(NamedTuple):
     time: float | None
 
 
-def version() -> str:
-    """Return what can read a snapshot: this version alone."""
-    return f"{package_version()}/{FORMAT}"
-
-
 def rewrites(event: Event) -> bool:
     """Tell whether an event changes what earlier ones mean."""
     return event.kind in ("amended", "retracted") or (
@@ -624,30 +623,3 @@ def changes(events: Sequence[Event]) -> dict[str, Event]:
     """Return the last change of each decision that was amended or retracted."""
     kinds = ("amended", "retracted")
     return {e.decision: e for e in events if e.kind in kinds and e.decision is not None}
-
-
-def agreed(
-    settings: Settings | None, session: Session, name: str, agent: str | None
-) -> Settings:
-    """Return the settings of a bandit: those given, written down if it is new, or those kept.
-
-    Raises:
-        ValueError: If they are not the same, or there are none.
-    """
-    kept = session.settings()
-    if kept is None:
-        if settings is None:
-            reject("name", "LiveBandit.open", "that of a bandit in this storage", name)
-        session.create(settings.to_json())
-        return settings
-    if settings is None:
-        named = str(kept.get("agent"))
-        if needs_code(named) and agent != named:
-            reject("agent", "LiveBandit.open", f"{named!r}, which the bandit was made with", agent)
-        return Settings.from_json(kept)
-    mine = cast("dict[str, Json]", from_text(as_text(settings.to_json())))
-    for word, value in mine.items():
-        if kept.get(word) != value:
-            rule = f"{kept.get(word)}, as {name!r} was made with: see `LiveBandit.open`"
-            reject("arms" if word == "choices" else word, "LiveBandit", rule, value)
-    return settings

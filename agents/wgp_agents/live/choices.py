@@ -123,7 +123,9 @@ class Arms(Choices):
         self._features: dict[int, dict[str, KnobValue]] = {}
         if hasattr(arms, "to_dict") and hasattr(arms, "columns"):
             table = cast("DataFrame", arms)
-            arms = {name: row for name, row in zip(table.index, table.to_dict("records"), strict=True)}
+            arms = {
+                name: row for name, row in zip(table.index, table.to_dict("records"), strict=True)
+            }
         if isinstance(arms, Mapping):
             self.arms = [checked_arm(arm) for arm in arms]
             self._features = {i: features_of(f) for i, f in enumerate(arms.values())}
@@ -292,7 +294,10 @@ def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
     if isinstance(given, Knobs):
         return KnobGrid(given, candidates)
     if isinstance(given, Mapping) and given.get("kind") == "Arms" and "features" in given:
-        arms, rows = cast("list[object]", given["arms"]), cast("list[object] | None", given["features"])
+        arms, rows = (
+            cast("list[object]", given["arms"]),
+            cast("list[object] | None", given["features"]),
+        )
         if rows is None:
             return Arms(arms)
         made = Arms.__new__(Arms)
@@ -331,4 +336,3 @@ def features_of(given: object) -> dict[str, KnobValue]:
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
         return {f"x{i}": checked_arm(value) for i, value in enumerate(given)}
     return {"x0": checked_arm(given)}
-

@@ -190,9 +190,7 @@ class Knobs:
         Numbers have a squared exponential one, categories share half of what they do.
         """
         columns = range(first, first + self.dim)
-        numeric = [
-            j for j, axis in zip(columns, self._axes, strict=True) if isinstance(axis, Axis)
-        ]
+        numeric = [j for j, axis in zip(columns, self._axes, strict=True) if isinstance(axis, Axis)]
         parts: list[Kernel] = [
             OnColumns(Categorical(ALIKE), (j,)) for j in columns if j not in numeric
         ]
@@ -229,8 +227,12 @@ def axis_of(name: str, given: object) -> Axis | Choice:
         if not fits:
             reject(name, "Knobs", RANGE_RULE, given)
         return Axis(name, low, high, cast(str, kind))
-    values = tuple(cast(KnobValue, one.item() if isinstance(one, np.generic) else one) for one in given)
-    if len(set(values)) < len(values) or not all(isinstance(v, str | int | float | bool) for v in values):
+    values = tuple(
+        cast(KnobValue, one.item() if isinstance(one, np.generic) else one) for one in given
+    )
+    if len(set(values)) < len(values) or not all(
+        isinstance(v, str | int | float | bool) for v in values
+    ):
         reject(name, "Knobs", RANGE_RULE, given)
     return Choice(name, values)
 

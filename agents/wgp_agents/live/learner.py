@@ -92,7 +92,9 @@ class Learner:
 
     # The decisions and their rewards
 
-    def choose(self, number: int, time: float | None, arms: Array | None, allowed: Mask | None) -> int:
+    def choose(
+        self, number: int, time: float | None, arms: Array | None, allowed: Mask | None
+    ) -> int:
         """Return the action of a new decision; the arguments are those of `Entry`."""
         self._take_all()
         self._let_go_by(time)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from wgp_agents.base import Agent
+from wgp_agents.core.resume import FORMAT, package_version
 from wgp_agents.live.choices import Choices, choices_of
+from wgp_agents.live.events import as_text, from_text
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.rewards import RewardKind, Rewards, Unit
+from wgp_agents.live.storage import Session
 from wgp_agents.registry import agent_class, make
 from wgp_gym.kernel_algebra import Categorical, OnColumns
 from wgp_gym.kernels import Kernel
@@ -20,7 +25,7 @@ from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Json
 from wgp_gym.validation import check_int, check_names, reject
 
-__all__ = ["DEFAULT_AGENT", "Settings"]
+__all__ = ["DEFAULT_AGENT", "Settings", "agreed", "check_agent_name", "version"]
 
 DEFAULT_AGENT = "adaptive-wgp-ucb"
 LENGTHSCALES = (1.0, 4.0, 0.25)  # of ordered arms, times 0.2 of their range
@@ -46,6 +51,7 @@ class Settings:
     horizon: int | None = None
     seed: int = 0
     lookback: int = 100
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         owner = "LiveBandit"
@@ -79,8 +85,14 @@ class Settings:
         found = dict(vars(self))
         for name in ("rewards", "knobs"):
             found.pop(name, None)
-        found["unit"] = None if self.unit is None else list(self.unit)
+        for name in ("unit", "names"):
+            found[name] = None if found[name] is None else list(found[name])
         return found
+
+    def fingerprint(self, arms: Mapping[str, object] | None = None) -> str:
+        """Return what tells settings, and arms that changed since, from others."""
+        both: dict[str, Json] = {"settings": self.to_json(), "arms": cast(Json, arms)}
+        return hashlib.sha256(as_text(both).encode()).hexdigest()
 
     @staticmethod
     def from_json(found: Mapping[str, Json]) -> Settings:
@@ -89,23 +101,26 @@ class Settings:
         Raises:
             ValueError: If they are of another version.
         """
-        names = [name for name in Settings.__dataclass_fields__]
-        check_names(found, "LiveBandit.open", names)
-        unit = found.get("unit")
-        return Settings(**{**found, "unit": None if unit is None else tuple(unit)})  # type: ignore[arg-type]
+        check_names(found, "LiveBandit.open", [*Settings.__dataclass_fields__])
+        listed = {name: found.get(name) for name in ("unit", "names")}
+        rows = {name: None if row is None else tuple(row) for name, row in listed.items()}
+        return Settings(**{**found, **rows})  # type: ignore[arg-type]  # as `to_json` has them
 
     def new_choices(self) -> Choices:
         """Return what is chosen from, as it was at first."""
         return choices_of(self.choices)
 
-    def make_agent(self, choices: Choices) -> Agent:
-        """Return a new agent of one learner.
+    def make_agent(self, choices: Choices, learners: int | None = None) -> Agent:
+        """Return a new agent of one learner, or of several.
 
         Raises:
             ValueError: If it cannot play these choices, or a parameter is out of its range.
         """
         parameters = {**self._defaults(choices), **self.parameters}
-        return make(self.agent, self.problem(choices), **parameters)
+        problem = self.problem(choices)
+        if learners is not None:
+            problem = replace(problem, noise_scale=np.full(learners, NOISE_SCALE))
+        return make(self.agent, problem, **parameters)
 
     def problem(self, choices: Choices) -> BanditProblem:
         """Return what the agent is told."""
@@ -210,3 +225,39 @@ def check_agent_name(agent: object) -> str:
         reject("agent", "LiveBandit", "an agent's name", agent)
     agent_class(agent)
     return agent
+
+
+def version() -> str:
+    """Return what can read a snapshot: this version alone."""
+    return f"{package_version()}/{FORMAT}"
+
+
+def agreed(
+    settings: Settings | None,
+    session: Session,
+    name: str,
+    agent: str | None,
+    owner: str = "LiveBandit",
+) -> Settings:
+    """Return the settings of a bandit: those given, written down if it is new, or those kept.
+
+    Raises:
+        ValueError: If they are not the same, or there are none.
+    """
+    kept = session.settings()
+    if kept is None:
+        if settings is None:
+            reject("name", f"{owner}.open", "that of a bandit in this storage", name)
+        session.create(settings.to_json())
+        return settings
+    if settings is None:
+        named = str(kept.get("agent"))
+        if needs_code(named) and agent != named:
+            reject("agent", f"{owner}.open", f"{named!r}, which the bandit was made with", agent)
+        return Settings.from_json(kept)
+    mine = cast("dict[str, Json]", from_text(as_text(settings.to_json())))
+    for word, value in mine.items():
+        if kept.get(word) != value:
+            rule = f"{kept.get(word)}, as {name!r} was made with: see `{owner}.open`"
+            reject("arms" if word == "choices" else word, owner, rule, value)
+    return settings

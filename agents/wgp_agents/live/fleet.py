@@ -1,0 +1,307 @@
+"""Many bandits of one kind that play as one batch."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Self, cast
+
+import numpy as np
+
+from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
+from wgp_agents.live.decision import Decision
+from wgp_agents.live.events import Event
+from wgp_agents.live.fleet_learner import FleetLearner, Turn
+from wgp_agents.live.knobs import Knobs
+from wgp_agents.live.rewards import RewardKind
+from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, version
+from wgp_agents.live.storage import Session, Snapshot, open_store
+from wgp_gym.types import Array, Json
+from wgp_gym.validation import near_miss, reject
+
+__all__ = ["LiveBandits"]
+
+SNAPSHOT_EVERY = 20  # decisions of each, on the average
+
+
+class LiveBandits:
+    """Many bandits of one kind, each with a name, that play as one batch.
+
+        shops = LiveBandits(Arms([9.99, 10.99, 12.99]), [f"shop {i}" for i in range(10_000)])
+        decisions = shops.ask()                 # or of some: shops.ask(["shop 7", "shop 12"])
+        shops.tell({decision.id: reward_of(decision) for decision in decisions.values()})
+
+    Each is what a `LiveBandit` would be, with draws of its own; only the unit of rewards, where one
+    is learned, is learned from the first rewards of all. A step of all costs far less than so many
+    steps; a step of one alone costs about as much as one of all, so ask for many at once.
+
+    Args:
+        arms: What is chosen from: `Arms` or `Knobs`.
+        names: The bandits' names.
+        agent, parameters, reward, minimize, unit, horizon, seed, lookback, candidates, storage,
+        name: As in `LiveBandit`; the name is that of all together.
+
+    Attributes:
+        name, names: As given.
+
+    Raises:
+        ValueError: If a parameter is out of its range, or there are bandits of this name that were
+            made otherwise.
+    """
+
+    def __init__(
+        self,
+        arms: Choices | Knobs | Sequence[object],
+        names: Sequence[str],
+        *,
+        agent: str = DEFAULT_AGENT,
+        parameters: Mapping[str, object] | None = None,
+        reward: RewardKind = "real",
+        minimize: bool = False,
+        unit: tuple[float, float] | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+        lookback: int = 100,
+        candidates: int = CANDIDATES,
+        storage: str | PathLike[str] | None = None,
+        name: str = "bandits",
+    ) -> None:
+        owner = "LiveBandits"
+        single = isinstance(arms, Sequence | np.ndarray) and not isinstance(arms, str)
+        choices = choices_of(Arms(arms) if single else arms, candidates)
+        if choices.changing:
+            reject("arms", owner, "Arms(...) or Knobs(...)", arms)
+        known = [*names]
+        if not known or len({*known}) < len(known) or not all(isinstance(n, str) for n in known):
+            reject("names", owner, "texts of which none is there twice", names)
+        settings = Settings(
+            choices.to_json(),
+            agent=check_agent_name(agent),
+            parameters=parameters or {},
+            reward=reward,
+            minimize=minimize,
+            unit=None if unit is None else (float(unit[0]), float(unit[1])),
+            horizon=horizon,
+            seed=seed,
+            lookback=lookback,
+            names=tuple(known),
+        )
+        self._begin(settings, storage, name)
+
+    @classmethod
+    def open(cls, storage: str | PathLike[str], name: str, *, agent: str | None = None) -> Self:
+        """Return the bandits of this name, as they were made: see `LiveBandit.open`."""
+        found = cls.__new__(cls)
+        found._begin(None, storage, name, agent)
+        return found
+
+    def _begin(
+        self,
+        settings: Settings | None,
+        storage: str | PathLike[str] | None,
+        name: str,
+        agent: str | None = None,
+    ) -> None:
+        self.name, self._lock = name, threading.RLock()
+        self._stale = self._touched = False
+        self._store = open_store(storage, name, owner="LiveBandits")
+        with self._store.session() as session:
+            self._settings = agreed(settings, session, name, agent, "LiveBandits")
+            self.names = list(self._settings.names)
+            self._place = {one: i for i, one in enumerate(self.names)}
+            self._choices = self._settings.new_choices()
+            self._rebuild(session)
+
+    def close(self) -> None:
+        """Let go of the storage."""
+        self._store.close()
+
+    def ask(self, names: Sequence[str] | None = None) -> dict[str, Decision]:
+        """Return what each of these bandits is to do now, by its name.
+
+        Args:
+            names: Whose turn it is. Default: all.
+
+        Raises:
+            ValueError: If there is no such bandit.
+        """
+        who = np.arange(len(self.names)) if names is None else self._places(names)
+        with self._session() as session:
+            self._touched = True
+            numbers = (self._count[who] + 1).tolist()
+            actions = self._learner.choose(who, numbers).tolist()
+            data = [{"bandit": i, "index": a} for i, a in zip(who.tolist(), actions, strict=True)]
+            self._describe(who, actions, data)
+            ids = [f"{self.names[i]}#{k}" for i, k in zip(who.tolist(), numbers, strict=True)]
+            events = [Event("asked", i, d) for i, d in zip(ids, data, strict=True)]
+            kept = self._extend(session, events)
+        return {self.names[int(cast(int, e.data["bandit"]))]: decision(e) for e in kept}
+
+    def _describe(self, who: Array, actions: list[int], data: list[dict[str, Json]]) -> None:
+        """Say what each of the arms chosen is, and what is expected of it."""
+        rewards, unit, rows = self._settings.rewards, self._learner.unit, np.arange(len(who))
+        found = self._learner.bands(who)
+        for row, action in zip(data, actions, strict=True):
+            row["arm"] = cast(Json, self._choices.arms[action])
+        if found is not None:
+            mean, std = found[0][rows, actions], found[1][rows, actions]
+            means = rewards.written(mean, unit).tolist()
+            spreads = rewards.spread(mean, std, unit).tolist()
+            for row, one, spread in zip(data, means, spreads, strict=True):
+                row["mean"], row["std"] = one, spread
+
+    def tell(self, rewards: Mapping[str, float | None]) -> None:
+        """Say what decisions paid, by their ids; None: that will never be known.
+
+        Raises:
+            ValueError: If a decision is none of these bandits', or has a reward already.
+        """
+        paid = {
+            i: None if r is None else self._settings.rewards.check(r) for i, r in rewards.items()
+        }
+        with self._session() as session:
+            events = []
+            for name, reward in paid.items():
+                bandit, number = self._decided(name)
+                if not self._learner.is_open(bandit, number):
+                    rule = "of decisions that are open: neither told nor given up ('lookback')"
+                    reject("rewards", "tell", rule, name)
+                data: dict[str, Json] = {"bandit": bandit, "reward": reward}
+                events.append(Event("told", name, data))
+            self._extend(session, events)
+
+    def bands(self, name: str) -> tuple[Array, Array]:
+        """Return what one bandit expects of all arms, and the standard deviations, `(n,)` each.
+
+        Raises:
+            ValueError: If there is no such bandit, or its agent has no posterior.
+        """
+        who = self._places([name])
+        with self._session():
+            found = self._learner.bands(who)
+        if found is None:
+            reject("agent", "bands", "one with a posterior", self._settings.agent)
+        rewards, unit = self._settings.rewards, self._learner.unit
+        return rewards.written(found[0][0], unit), rewards.spread(found[0][0], found[1][0], unit)
+
+    def _places(self, names: Sequence[str]) -> Array:
+        if isinstance(names, str) or len({*names}) < len(names):
+            reject("names", "ask", "a list of names, none twice", names)
+        for name in names:
+            if name not in self._place:
+                reject(
+                    "names", "ask", f"of bandits that there are{near_miss(name, self.names)}", name
+                )
+        return np.array([self._place[name] for name in names], np.int64)
+
+    def _decided(self, decision: str) -> tuple[int, int]:
+        """Return whose decision this is, and which of them."""
+        name, _, number = str(decision).rpartition("#")
+        bandit = self._place.get(name, -1)
+        asked = number.isdecimal() and bandit >= 0 and 0 < int(number) <= self._count[bandit]
+        if not asked:
+            reject("rewards", "tell", "by the ids of decisions that were asked", decision)
+        return bandit, int(number)
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        """Open the log, for this thread alone, and take in what others wrote."""
+        with self._lock:
+            self._touched = False
+            try:
+                with self._store.session() as session:
+                    if self._stale:
+                        self._rebuild(session)
+                    self._take(session.events(self._seq))
+                    yield session
+            except BaseException:
+                self._stale = self._stale or self._touched  # it may know what was not kept
+                raise
+
+    def _extend(self, session: Session, events: list[Event]) -> list[Event]:
+        """Write events down, and learn from them."""
+        self._touched = True
+        kept = session.extend(events)
+        self._take(kept)
+        if self._seq - self._kept >= SNAPSHOT_EVERY * len(self.names):
+            self._keep(session)
+        return kept
+
+    def _take(self, events: Sequence[Event]) -> None:
+        """Learn from events: those of one kind in a row together."""
+        asked: list[tuple[int, Turn]] = []
+        told: list[tuple[int, int, float | None]] = []
+        for event in events:
+            bandit = cast(int, event.data["bandit"])
+            number = int(str(event.decision).rpartition("#")[2])
+            if event.kind == "asked":
+                self._answer(told)
+                asked.append((bandit, Turn(number, cast(int, event.data["index"]))))
+                self._count[bandit] = number
+            else:
+                self._add(asked)
+                told.append((bandit, number, cast("float | None", event.data["reward"])))
+            self._seq = event.seq
+        self._add(asked)
+        self._answer(told)
+
+    def _add(self, asked: list[tuple[int, Turn]]) -> None:
+        if asked:
+            self._learner.add([i for i, _ in asked], [turn for _, turn in asked])
+            asked.clear()
+
+    def _answer(self, told: list[tuple[int, int, float | None]]) -> None:
+        if told:
+            who, numbers, paid = zip(*told, strict=True)
+            self._learner.answer(who, numbers, paid)
+            told.clear()
+
+    def _rebuild(self, session: Session) -> None:
+        """Learn from the log: from its last snapshot, where that is still right."""
+        self._stale = True
+        kept = session.snapshot(version=version(), fingerprint=self._settings.fingerprint())
+        for snapshot in (kept, None):
+            self._learner = self._new_learner()
+            self._seq, self._count = 0, np.zeros(len(self.names), np.int64)
+            try:
+                if snapshot is not None:
+                    counts, _, body = snapshot.data.partition(b"\n")
+                    self._learner.unpack(body)
+                    self._count[:] = json.loads(counts)
+                    self._seq = snapshot.seq
+                break
+            except (ValueError, KeyError, TypeError):  # damaged: the log has all
+                continue
+        self._kept = self._seq
+        self._take(session.events(self._seq))
+        self._stale = False
+
+    def _new_learner(self) -> FleetLearner:
+        settings = self._settings
+        return FleetLearner(
+            settings.make_agent(self._choices, len(self.names)),
+            settings.rewards,
+            unit=settings.given_unit,
+            seed=settings.seed,
+            lookback=settings.lookback,
+        )
+
+    def _keep(self, session: Session) -> None:
+        data = json.dumps(self._count.tolist()).encode() + b"\n" + self._learner.packed()
+        session.keep(Snapshot(self._seq, data, version(), self._settings.fingerprint()))
+        self._kept = self._seq
+
+
+def decision(event: Event) -> Decision:
+    """Return the decision of an event."""
+    data = event.data
+    return Decision(
+        id=cast(str, event.decision),
+        arm=cast(Arm, data["arm"]),
+        index=cast(int, data["index"]),
+        mean=cast("float | None", data.get("mean")),
+        std=cast("float | None", data.get("std")),
+    )

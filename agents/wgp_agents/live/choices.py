@@ -72,6 +72,10 @@ class Choices(ABC):
         hint = near_miss(arm, [str(one) for one in self.arms])
         reject("arm", owner, f"one of the {len(self.arms)} arms{hint}", arm)
 
+    def has(self, arm: object) -> bool:
+        """Tell whether there is such an arm, or was."""
+        return any(known == arm and type(known) is type(arm) for known in self.arms)
+
     def mask(self, allowed: Sequence[object] | None, owner: str) -> Mask | None:
         """Return which arms may be played; None: all.
 
@@ -187,11 +191,11 @@ class Arms(Choices):
         Raises:
             ValueError: If it is there, or is of another kind than the others.
         """
-        known = [i for i, one in enumerate(self.arms) if one == arm and type(one) is type(arm)]
-        if known:
-            if self.there[known[0]]:
+        if self.has(arm):
+            i = self.index(arm, owner)
+            if self.there[i]:
                 reject("arm", owner, "a new arm", arm)
-            self.there[known[0]] = True
+            self.there[i] = True
             return
         new = checked_arm(arm)
         if (features is not None) != bool(self._features):

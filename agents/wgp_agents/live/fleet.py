@@ -19,7 +19,7 @@ from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, version
 from wgp_agents.live.storage import Session, Snapshot, open_store
-from wgp_gym.types import Array, Json
+from wgp_gym.types import Array, Indices, Json
 from wgp_gym.validation import near_miss, reject
 
 __all__ = ["LiveBandits"]
@@ -119,26 +119,46 @@ class LiveBandits:
         """Let go of the storage."""
         self._store.close()
 
-    def ask(self, names: Sequence[str] | None = None) -> dict[str, Decision]:
+    def ask(
+        self, names: Sequence[str] | None = None, *, key: str | None = None
+    ) -> dict[str, Decision]:
         """Return what each of these bandits is to do now, by its name.
 
         Args:
             names: Whose turn it is. Default: all.
+            key: Asked again with the same key, a bandit's answer is the same.
 
         Raises:
             ValueError: If there is no such bandit.
         """
         who = np.arange(len(self.names)) if names is None else self._places(names)
         with self._session() as session:
-            self._touched = True
-            numbers = (self._count[who] + 1).tolist()
-            actions = self._learner.choose(who, numbers).tolist()
-            data = [{"bandit": i, "index": a} for i, a in zip(who.tolist(), actions, strict=True)]
-            self._describe(who, actions, data)
-            ids = [f"{self.names[i]}#{k}" for i, k in zip(who.tolist(), numbers, strict=True)]
-            events = [Event("asked", i, d) for i, d in zip(ids, data, strict=True)]
-            kept = self._extend(session, events)
-        return {self.names[int(cast(int, e.data["bandit"]))]: decision(e) for e in kept}
+            known: dict[int, Event] = {}
+            if key is not None:
+                pairs = ((i, session.by_key(self._key(key, i))) for i in who.tolist())
+                known = {i: event for i, event in pairs if event is not None}
+            new = [i for i in who.tolist() if i not in known]
+            if new:
+                known |= self._decide(session, np.array(new, np.int64), key)
+        return {self.names[i]: decision(known[i]) for i in who.tolist()}
+
+    def _key(self, key: str, bandit: int) -> str:
+        return f"{key}#{self.names[bandit]}"
+
+    def _decide(self, session: Session, who: Indices, key: str | None) -> dict[int, Event]:
+        """Let these bandits choose, and return the events, by bandit."""
+        self._touched = True
+        numbers = (self._count[who] + 1).tolist()
+        actions = self._learner.choose(who, numbers).tolist()
+        data: list[dict[str, Json]] = [
+            {"bandit": i, "index": a} for i, a in zip(who.tolist(), actions, strict=True)
+        ]
+        self._describe(who, actions, data)
+        events = [
+            Event("asked", f"{self.names[i]}#{k}", row, key=key and self._key(key, i))
+            for i, k, row in zip(who.tolist(), numbers, data, strict=True)
+        ]
+        return dict(zip(who.tolist(), self._extend(session, events), strict=True))
 
     def _describe(self, who: Array, actions: list[int], data: list[dict[str, Json]]) -> None:
         """Say what each of the arms chosen is, and what is expected of it."""
@@ -156,6 +176,8 @@ class LiveBandits:
     def tell(self, rewards: Mapping[str, float | None]) -> None:
         """Say what decisions paid, by their ids; None: that will never be known.
 
+        Told twice alike, it counts once.
+
         Raises:
             ValueError: If a decision is none of these bandits', or has a reward already.
         """
@@ -166,12 +188,14 @@ class LiveBandits:
             events = []
             for name, reward in paid.items():
                 bandit, number = self._decided(name)
-                if not self._learner.is_open(bandit, number):
+                if self._learner.is_open(bandit, number):
+                    data: dict[str, Json] = {"bandit": bandit, "reward": reward}
+                    events.append(Event("told", name, data))
+                elif reward != told_before(session, name):
                     rule = "of decisions that are open: neither told nor given up ('lookback')"
                     reject("rewards", "tell", rule, name)
-                data: dict[str, Json] = {"bandit": bandit, "reward": reward}
-                events.append(Event("told", name, data))
-            self._extend(session, events)
+            if events:
+                self._extend(session, events)
 
     def bands(self, name: str) -> tuple[Array, Array]:
         """Return what one bandit expects of all arms, and the standard deviations, `(n,)` each.
@@ -293,6 +317,12 @@ class LiveBandits:
         data = json.dumps(self._count.tolist()).encode() + b"\n" + self._learner.packed()
         session.keep(Snapshot(self._seq, data, version(), self._settings.fingerprint()))
         self._kept = self._seq
+
+
+def told_before(session: Session, name: str) -> float | str | None:
+    """Return the reward of a decision that was told; "" if none was."""
+    told = [event for event in session.of_decision(name) if event.kind == "told"]
+    return cast("float | None", told[-1].data["reward"]) if told else ""
 
 
 def decision(event: Event) -> Decision:

@@ -64,9 +64,12 @@ class Axis:
     def value(self, place: float) -> KnobValue:
         """Return the value at a place in [0, 1]."""
         if self.kind == "log":
-            return float(np.clip(self.low * (self.high / self.low) ** place, self.low, self.high))
-        number = self.low + place * (self.high - self.low)
-        return round(number) if self.kind == "int" else float(np.clip(number, self.low, self.high))
+            number = self.low * (self.high / self.low) ** place
+        else:
+            number = self.low + place * (self.high - self.low)
+        if self.kind == "int":
+            return round(number)
+        return min(max(float(f"{number:.9g}"), self.low), self.high)  # 30, not 30.000000000000004
 
     @property
     def count(self) -> float:
@@ -195,7 +198,7 @@ class Knobs:
             OnColumns(Categorical(ALIKE), (j,)) for j in columns if j not in numeric
         ]
         if numeric:
-            scales = (LENGTHSCALE,) * len(numeric)
+            scales = LENGTHSCALE
             parts.insert(0, OnColumns(SquaredExponential(scales), tuple(numeric)))
         return functools.reduce(operator.mul, parts)
 

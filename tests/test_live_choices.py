@@ -1,0 +1,165 @@
+"""What a live bandit chooses from: labels, places and kernels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from wgp_agents.live.choices import Arms, KnobGrid, Offers, choices_of
+from wgp_agents.live.knobs import Knobs
+
+MACHINE = Knobs(speed=(0, 300), depth=(1, 8, "int"), rate=(1e-4, 1, "log"), tool=["A", "B", "C"])
+
+
+def test_knobs_stand_where_their_units_say_and_come_back_as_they_were_written():
+    point = {"speed": 75.0, "depth": 4, "rate": 1e-2, "tool": "B"}
+    place = MACHINE.place(point)
+    np.testing.assert_allclose(place, [0.25, 3 / 7, 0.5, 0.5], rtol=1e-12)
+    back = MACHINE.point(place)
+    assert back["depth"] == 4
+    assert isinstance(back["depth"], int)
+    assert back["tool"] == "B"
+    assert back["speed"] == pytest.approx(75.0)
+    assert back["rate"] == pytest.approx(1e-2)
+
+
+def test_knobs_fill_their_ranges_with_values_that_are_allowed():
+    points = MACHINE.points(500)
+    assert 400 < len(points) <= 500
+    assert len({tuple(p.values()) for p in points}) == len(points)
+    for point in points:
+        MACHINE.place(point)  # refuses what is out of range
+    assert {p["tool"] for p in points} == {"A", "B", "C"}
+    assert {p["depth"] for p in points} == set(range(1, 9))
+    rates = np.log([p["rate"] for p in points])
+    assert np.median(rates) == pytest.approx(math.log(1e-2), abs=0.4)  # even by the logarithm
+
+
+def test_knobs_with_few_values_are_all_there():
+    few = Knobs(depth=(1, 8, "int"), tool=["A", "B"])
+    assert len(few.points(500)) == 16
+
+
+def test_the_kernel_of_knobs_is_a_product_with_shared_categories():
+    kernel = Knobs(speed=(0, 300), tool=["A", "B"]).kernel()
+    X = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 1.0], [0.2, 1.0]])
+    near = math.exp(-0.5)  # one lengthscale of 0.2 apart
+    expected = [1.0, near, 0.5, 0.5 * near]
+    np.testing.assert_allclose(kernel(X[:1], X)[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (3, 1),
+        (0, 1, "cubic"),
+        (0, 1, "log"),
+        (0.5, 3, "int"),
+        "AB",
+        [],
+        3,
+        ["A", "A"],
+        (0, math.inf),
+    ],
+)
+def test_a_range_that_is_none_is_refused(bad):
+    with pytest.raises(ValueError, match=r"The 'x' parameter of Knobs must be \(low, high\)"):
+        Knobs(x=bad)
+
+
+@pytest.mark.parametrize(
+    ("point", "named"),
+    [
+        ({"speed": 400, "depth": 1, "rate": 0.1, "tool": "A"}, "speed"),
+        ({"speed": 40, "depth": 1.5, "rate": 0.1, "tool": "A"}, "depth"),
+        ({"speed": 40, "depth": 1, "rate": 0.1, "tool": "Z"}, "tool"),
+        ({"speed": 40, "depth": 1, "rate": 0.1}, "point"),
+        ({"speed": True, "depth": 1, "rate": 0.1, "tool": "A"}, "speed"),
+        ({"speed": math.nan, "depth": 1, "rate": 0.1, "tool": "A"}, "speed"),
+    ],
+)
+def test_a_point_that_does_not_fit_is_refused_by_name(point, named):
+    with pytest.raises(ValueError, match=f"'{named}'"):
+        MACHINE.place(point)
+
+
+def test_numbers_are_ordered_names_are_not():
+    prices, names = Arms([9.99, 10.99, 12.99]), Arms(["red", "green"])
+    assert prices.ordered
+    np.testing.assert_allclose(prices.places[:, 0], [0, 1 / 3, 1])
+    assert names.independent
+    np.testing.assert_array_equal(names.kernel(names.places, names.places), np.eye(2))
+
+
+def test_arms_with_features_stand_by_them():
+    arms = Arms({"small": {"kg": 1, "colour": "red"}, "large": {"kg": 3, "colour": "blue"}})
+    np.testing.assert_allclose(arms.places, [[0, 1], [1, 0]])
+    assert arms.arms == ["small", "large"]
+
+
+def test_a_table_is_arms_with_features():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"kg": [1.0, 2.0, 4.0]}, index=["a", "b", "c"])
+    arms = Arms(table)
+    assert arms.arms == ["a", "b", "c"]
+    np.testing.assert_allclose(arms.places[:, 0], [0, 1 / 3, 1])
+
+
+def test_an_unknown_arm_is_refused_with_the_nearest():
+    with pytest.raises(ValueError, match="espresso"):
+        Arms(["espresso", "latte"]).index("expresso", "record")
+
+
+def test_arms_are_told_apart_by_kind_but_numbers_by_value():
+    arms = Arms(["1", "2"])
+    with pytest.raises(ValueError, match="'arm'"):
+        arms.index(1, "record")
+    assert Arms([1, 2.5]).index(np.float64(1.0), "record") == 0
+
+
+@pytest.mark.parametrize("bad", [[1.0], [1, 1], [1, math.nan], "ab", 3, [[1], [2]], {"a": 1}])
+def test_arms_that_are_none_are_refused(bad):
+    with pytest.raises(ValueError, match="The 'arms' parameter of Arms"):
+        Arms(bad)
+
+
+def test_arms_come_and_go_and_keep_their_index():
+    arms = Arms([1.0, 2.0, 3.0])
+    arms.remove(2.0, "remove_arm")
+    np.testing.assert_array_equal(arms.mask(None, "ask"), [True, False, True])
+    arms.add(5.0, None, "add_arm")
+    assert arms.index(5.0, "ask") == 3
+    np.testing.assert_allclose(arms.places[:, 0], [0, 0.25, 0.5, 1])
+    arms.add(2.0, None, "add_arm")
+    assert arms.mask(None, "ask") is None
+    with pytest.raises(ValueError, match="'arm'"):
+        arms.add("four", None, "add_arm")
+    with pytest.raises(ValueError, match="'allowed'"):
+        arms.mask([], "ask")
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        Arms([1, 2.5, 4]),
+        Arms(["a", "b"]),
+        Arms({"a": [1, 2], "b": [0, 3]}),
+        KnobGrid(MACHINE, 60),
+        Offers(5, price=(0, 10), size=["S", "M"]),
+    ],
+)
+def test_choices_come_back_from_json(choices):
+    import json
+
+    again = choices_of(json.loads(json.dumps(choices.to_json())))
+    assert type(again) is type(choices)
+    assert again.arms == choices.arms
+    np.testing.assert_array_equal(again.places, choices.places)
+    assert again.to_json() == choices.to_json()
+
+
+def test_a_point_between_candidates_counts_as_the_nearest():
+    grid = KnobGrid(Knobs(speed=(0, 100)), 11)
+    assert grid.arms[grid.index({"speed": 34.0}, "record")] == {"speed": 30.0}

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, get_args
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn, get_args
 
 from wgp_gym.types import Json
 from wgp_gym.validation import check_choice, check_float, reject
@@ -32,6 +33,8 @@ __all__ = [
     "check_event",
     "check_text",
     "from_text",
+    "known_key",
+    "numbered",
 ]
 
 Kind = Literal["asked", "told", "amended", "retracted", "arms"]
@@ -80,6 +83,31 @@ def check_event(event: Event) -> None:
         if event.kind != "asked":
             reject("key", "Event", f"None for the kind {event.kind!r}", event.key)
         check_text("key", event.key, "Event")
+
+
+def numbered(events: Iterable[Event], last: int) -> list[tuple[Event, str]]:
+    """Return events as a log that ends at `last` keeps them, each with its `data` as text.
+
+    Their data are copies: what the user changes later is the user's.
+
+    Raises:
+        ValueError: If one is malformed, or two have the same key.
+    """
+    now, found, keys = time.time(), [], set[str]()
+    for seq, event in enumerate(events, last + 1):
+        check_event(event)
+        if event.key in keys:
+            known_key(event.key)
+        if event.key is not None:
+            keys.add(event.key)
+        moment, text = event.time if event.time is None else float(event.time), as_text(event.data)
+        found.append((replace(event, data=from_text(text), time=moment, seq=seq, at=now), text))
+    return found
+
+
+def known_key(key: str | None) -> NoReturn:
+    """Raise the ValueError of a key that is in the log already."""
+    reject("key", "Event", "new in the bandit's log", key)
 
 
 def check_text(name: str, value: object, owner: str) -> str:

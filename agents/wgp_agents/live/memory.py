@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from wgp_agents.live.events import Event, arm_text, as_text, check_event, from_text
+from wgp_agents.live.events import Event, arm_text, as_text, from_text, known_key, numbered
 from wgp_agents.live.records import KEPT, ArmCount, Snapshot, Summary
 from wgp_agents.live.turns import Turns
 from wgp_gym.types import Json
-from wgp_gym.validation import reject
 
 __all__ = ["MemorySession", "MemoryStore"]
 
@@ -37,7 +35,7 @@ class MemoryStore:
 
     def __init__(self, timeout: float) -> None:
         self._log, self._timeout, self._open = Log(), timeout, True
-        self._turns = Turns("The bandit")
+        self._turns = Turns("bandit")
 
     @contextmanager
     def session(self) -> Iterator[MemorySession]:
@@ -103,26 +101,17 @@ class MemorySession:
         """Append many events, all or none."""
         if self._log.settings is None:
             raise ValueError("No bandit of this name was made: call `create` first.")
-        at, checked, keys = time.time(), [], set[str]()
-        for seq, event in enumerate(events, self.last + 1):
-            check_event(event)
-            if event.key in self._log.keys or event.key in keys:
-                reject("key", "append", "new in the bandit's log", event.key)
-            keys |= set() if event.key is None else {event.key}
-            moment = None if event.time is None else float(event.time)
-            data = from_text(as_text(event.data))  # a copy: what the user changes later is theirs
-            checked.append(replace(event, data=data, time=moment, seq=seq, at=at))
-        self._put(checked)
-        return checked
-
-    def _put(self, events: list[Event]) -> None:
-        log = self._log
-        for event in events:
+        log, found = self._log, numbered(events, self.last)
+        for event, _ in found:
+            if event.key in log.keys:
+                known_key(event.key)
+        for event, _ in found:
             log.events.append(event)
             if event.decision is not None:
                 log.decisions.setdefault(event.decision, []).append(event.seq)
             if event.key is not None:
                 log.keys[event.key] = event.seq
+        return [event for event, _ in found]
 
     def of_decision(self, decision: str) -> list[Event]:
         """Return all events of one decision, in order."""
@@ -142,11 +131,11 @@ class MemorySession:
                 continue
             place = (text, event.kind)
             old = found.get(place)
-            before, count = (None, 0) if old is None else (old.time, old.count)
+            before, count, at = (None, 0, 0.0) if old is None else (old.time, old.count, old.at)
             times = [one for one in (event.time, before) if one is not None]
-            latest = max(times, default=None)
+            latest, at = max(times, default=None), max(at, event.at)
             arm = event.data["arm"]
-            found[place] = ArmCount(arm, event.kind, count + 1, event.seq, latest, event.at)
+            found[place] = ArmCount(arm, event.kind, count + 1, event.seq, latest, at)
         kinds = Counter[str](event.kind for event in self._log.events)
         return Summary(dict(kinds), tuple(sorted(found.values(), key=lambda one: one.seq)))
 

@@ -47,7 +47,7 @@ class ArmCount:
         count: How many there are, those retracted later included.
         seq: The number of the last of them.
         time: The latest of the user's times; None: none was given.
-        at: When the last was written, in seconds since the epoch.
+        at: The latest of the times at which they were written, in seconds since the epoch.
     """
 
     arm: Json

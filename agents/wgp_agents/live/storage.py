@@ -138,6 +138,11 @@ def open_store(
     check_text("name", name, owner)
     if storage is None:
         return MemoryStore(timeout)
-    from wgp_agents.live.database import open_database
-
+    try:
+        from wgp_agents.live.database import open_database
+    except ModuleNotFoundError as error:
+        if error.name != "sqlalchemy":
+            raise
+        message = f"The 'storage' parameter of {owner} needs SQLAlchemy: {error}."
+        raise ModuleNotFoundError(f"{message} Run: pip install 'wgp-gym[live]'.") from error
     return open_database(storage, name, owner, timeout)

@@ -49,10 +49,10 @@ class Turns:
             TimeoutError: If it did not come.
         """
         if self.mine():
-            raise RuntimeError(f"This thread is in a session of {self._what} already.")
+            raise RuntimeError(f"This thread is in a session of the {self._what} already.")
         if not self.take(timeout):
             raise TimeoutError(
-                f"{self._what} is locked: another thread had it for {timeout:g} seconds."
+                f"The {self._what} is locked: another thread had it for {timeout:g} seconds."
             )
         try:
             yield

@@ -1,22 +1,50 @@
 """Ask and tell on a running system: a front door to the agents, with a log that is kept.
 
-Nothing here is an algorithm. What a bandit was asked and told is a log of events (`events`), which
-a store keeps (`storage`): in memory, in a SQLite file or in PostgreSQL. SQLAlchemy is imported with
-the first database. The classes are imported when first asked for.
+`LiveBandit` is the door; docs/live.md is its page. Nothing here is an algorithm. What a bandit was
+asked and told is a log of `events`, which a store keeps (`storage`): in memory, in a SQLite file or
+in PostgreSQL. A `learner` takes its agent through the decisions of that log. The classes are
+imported when first asked for, SQLAlchemy with the first database.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wgp_agents.live.bandit import LiveBandit
+    from wgp_agents.live.choices import Arms, Offers
+    from wgp_agents.live.decision import Decision
     from wgp_agents.live.events import Event
+    from wgp_agents.live.fleet import LiveBandits
+    from wgp_agents.live.knobs import Knobs
     from wgp_agents.live.records import Snapshot, Summary
     from wgp_agents.live.storage import open_store
 
-HOMES = {"Event": "events", "Snapshot": "records", "Summary": "records", "open_store": "storage"}
+HOMES = {
+    "Arms": "choices",
+    "Decision": "decision",
+    "Event": "events",
+    "Knobs": "knobs",
+    "LiveBandit": "bandit",
+    "LiveBandits": "fleet",
+    "Offers": "choices",
+    "Snapshot": "records",
+    "Summary": "records",
+    "open_store": "storage",
+}
 """The module of each public name."""
 
-__all__ = ["Event", "Snapshot", "Summary", "open_store"]
+__all__ = [
+    "Arms",
+    "Decision",
+    "Event",
+    "Knobs",
+    "LiveBandit",
+    "LiveBandits",
+    "Offers",
+    "Snapshot",
+    "Summary",
+    "open_store",
+]
 
 
 def __getattr__(name: str) -> object:

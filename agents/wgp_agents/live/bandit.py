@@ -8,6 +8,7 @@ from typing import NamedTuple, Self, cast, overload
 
 import numpy as np
 
+from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
 from wgp_agents.live.decision import Decision
 from wgp_agents.live.events import Event
@@ -363,6 +364,32 @@ class LiveBandit:
         trial = choices_of(self._follower.choices.to_json())
         trial.there = self._follower.choices.there.copy()
         return trial
+
+    # What is known
+
+    def expects(self, *, time: Time | None = None) -> Posterior | None:
+        """Return the expected reward of all arms, and its standard deviation, `(n,)` each.
+
+        They are in the user's unit; None where the agent has no posterior.
+
+        Args:
+            time: Of when; default: of the last decision. Without a timescale it does nothing.
+        """
+        moment = None if time is None else as_time(time, "expects")
+        with self._follower.session():
+            learner, rewards = self._follower.learner, self._settings.rewards
+            found = learner.bands(moment)
+            if found is None:
+                return None
+            mean, std = found
+            return Posterior(
+                rewards.written(mean, learner.unit), rewards.spread(mean, std, learner.unit)
+            )
+
+    def log(self) -> list[Event]:
+        """Return all that was asked, told and changed, in order."""
+        with self._follower.session() as session:
+            return session.events()
 
     def _history(self, session: Session, decision: str | Decision, owner: str) -> History:
         """Return what the log says of a decision."""

@@ -28,9 +28,9 @@ from wgp_gym.validation import check_int, check_names, reject
 __all__ = ["DEFAULT_AGENT", "Settings", "agreed", "check_agent_name", "version"]
 
 DEFAULT_AGENT = "adaptive-wgp-ucb"
-LENGTHSCALES = (1.0, 4.0, 0.25)  # of ordered arms, times 0.2 of their range
+LENGTHSCALES = (1.0, 2.0, 4.0, 0.5, 0.25, 0.1)  # of ordered arms, times 0.2 of their range; the first has a nat ahead
 NOISE_SCALE = 0.5  # R of agents that are told it, in the learned unit
-NORM_BOUND = 2.0  # B likewise
+NORM_BOUND = 1.0  # B likewise
 STAND_INS = 400  # points of arms with contexts on which features are built
 SHARED = 0.5  # what two names share of their answer to a context
 
@@ -120,7 +120,11 @@ class Settings:
         problem = self.problem(choices)
         if learners is not None:
             problem = replace(problem, noise_scale=np.full(learners, NOISE_SCALE))
-        return make(self.agent, problem, **parameters)
+        agent = make(self.agent, problem, **parameters)
+        if self.timescale is not None and not agent.takes_elapsed:
+            rule = f"left out: {type(agent).__name__} counts plays, it knows no elapsed time"
+            reject("timescale", "LiveBandit", rule, self.timescale)
+        return agent
 
     def problem(self, choices: Choices) -> BanditProblem:
         """Return what the agent is told."""

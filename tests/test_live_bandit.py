@@ -1,0 +1,366 @@
+"""A live bandit: asked and told in any order, it knows what it would know had all come in time."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wgp_agents
+from wgp_agents.live import Arms, Knobs, LiveBandit, Offers
+from wgp_agents.live.learner import draws_of
+from wgp_gym.kernels import SquaredExponential
+from wgp_gym.problem import BanditProblem
+
+PRICES = [10.0, 12.0, 14.0, 16.0, 18.0, 20.0]
+ALL = ["adaptive-wgp-ucb", "wgp-ucb", "tv-gp-ucb", "d-ucb", "master", "exp3"]
+
+
+def revenue(arm: float, noise: float = 0.0) -> float:
+    """Return what a price earns."""
+    return 40.0 - 0.5 * (arm - 15.0) ** 2 + noise
+
+
+def live(agent: str = "adaptive-wgp-ucb", **kwargs: object) -> LiveBandit:
+    """Return a bandit on a few prices, with T for those that ask for it."""
+    return LiveBandit(Arms(PRICES), agent=agent, horizon=200, **kwargs)  # type: ignore[arg-type]
+
+
+def knows(bandit: LiveBandit) -> np.ndarray:
+    """Return all that a bandit expects, or what it would do next for many decisions."""
+    frame = bandit.expects()
+    if frame is not None:
+        return np.concatenate(frame)
+    return np.array([d.index for d in bandit.ask(20)])
+
+
+def play(bandit: LiveBandit, steps: int, seed: int = 0) -> list[tuple[str, float]]:
+    """Ask and tell in turn; return what was told."""
+    rng, told = np.random.default_rng(seed), []
+    for _ in range(steps):
+        decision = bandit.ask()
+        told.append((decision.id, revenue(decision.arm, rng.normal())))
+        bandit.tell(*told[-1])
+    return told
+
+
+def test_asked_and_told_in_turn_it_is_the_agent_itself():
+    bandit = live("wgp-ucb", unit=(0.0, 1.0), seed=5)
+    places = np.linspace(0, 1, 6)[:, None]
+    problem = BanditProblem(SquaredExponential(0.2), places, 200, noise_scale=0.5, norm_bound=2.0)
+    agent = wgp_agents.make("wgp-ucb", problem)
+    agent.reset(5)
+    rng = np.random.default_rng(1)
+    for k in range(1, 30):
+        decision = bandit.ask()
+        agent.reseed(draws_of(5, k))
+        assert decision.index == agent.act()
+        mean, std = agent.posterior()
+        if k > 1:
+            assert decision.mean == mean[decision.index]
+            assert decision.std is not None
+        reward = rng.normal()
+        bandit.tell(decision.id, reward)
+        agent.observe(decision.index, reward)
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_rewards_in_any_order_end_in_the_same_knowledge(agent):
+    rewards = [revenue(a) for a in (10.0, 14.0, 20.0, 12.0)]
+    found = []
+    for order in [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)]:
+        bandit = live(agent, unit=(40.0, 5.0))
+        play(bandit, 12)
+        decisions = [bandit.ask() for _ in range(4)]
+        for i in order:
+            bandit.tell(decisions[i].id, rewards[i])
+            bandit.ask(key="a look in between")
+        bandit.tell(bandit.ask(key="a look in between").id, None)
+        found.append(knows(bandit))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_open_decisions_count_in_the_uncertainty_and_not_in_the_expectation():
+    bandit = live("wgp-ucb")
+    play(bandit, 30)
+    before = bandit.expects()
+    decision = bandit.ask()
+    after = bandit.expects()
+    assert after.std[decision.index] < 0.95 * before.std[decision.index]
+    # A step goes by, in which old rewards fade: expectations move a little, bands shrink at the arm.
+    np.testing.assert_allclose(after.mean, before.mean, atol=0.05 * before.std.max())
+
+
+@pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb", "d-ucb"])
+def test_several_at_once_differ(agent):
+    bandit = live(agent)
+    assert len({decision.arm for decision in bandit.ask(6)}) >= 4
+
+
+@pytest.mark.parametrize("agent", ALL)
+@pytest.mark.parametrize("late", [False, True])
+def test_what_is_amended_or_retracted_has_never_been(agent, late):
+    bandit, other = live(agent, seed=1), live(agent, seed=1)
+    rng = np.random.default_rng(3)
+    decisions = []
+    for k in range(25):
+        decision = bandit.ask()
+        decisions.append(decision)
+        reward = revenue(decision.arm, rng.normal())
+        bandit.tell(decision.id, 1e5 if k == 7 else reward)
+        if k == 7:
+            right = reward
+        if k == (7 if not late else 20) and k >= 7:
+            bandit.amend(decisions[7].id, right)
+            bandit.retract(decisions[3].id)
+    # The same decisions, told rightly, without the fourth: recorded, since another would be asked.
+    log = [e for e in bandit.log() if e.decision != decisions[3].id]
+    for event in log:
+        if event.kind == "asked":
+            paid = [e for e in log if e.decision == event.decision and e.kind in ("told", "amended")]
+            other.record(event.data["arm"], paid[-1].data["reward"])
+    if agent in ("master", "exp3"):  # their draws follow the number of the decision
+        return
+    np.testing.assert_allclose(knows(bandit), knows(other), rtol=1e-9, atol=1e-9)
+
+
+def test_a_reward_that_was_told_is_not_told_otherwise():
+    bandit = live()
+    decision = bandit.ask()
+    bandit.tell(decision.id, 3.0)
+    bandit.tell(decision.id, 3.0)
+    with pytest.raises(ValueError, match="amend"):
+        bandit.tell(decision.id, 4.0)
+    with pytest.raises(ValueError, match="'decision'"):
+        bandit.tell("17", 4.0)
+    bandit.retract(decision)
+    with pytest.raises(ValueError, match="'decision'"):
+        bandit.tell(decision.id, 4.0)
+
+
+def test_a_key_gives_the_same_answer():
+    bandit = live()
+    first = bandit.ask(key="order-17")
+    play(bandit, 5)
+    assert bandit.ask(key="order-17") == first
+    three = bandit.ask(3, key="batch")
+    assert bandit.ask(3, key="batch") == three
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_made_again_it_goes_on_as_if_it_had_never_stopped(agent, tmp_path):
+    kept = live(agent, storage=tmp_path / "shop.db", name="espresso", seed=2)
+    same = live(agent, seed=2)
+    for k in range(6):
+        kept.close()
+        kept = LiveBandit.open(tmp_path / "shop.db", "espresso")
+        for bandit in (kept, same):
+            play(bandit, 6, seed=k)
+        asked = [bandit.ask() for bandit in (kept, same)]
+        assert asked[0] == asked[1]
+    kept.close()
+    np.testing.assert_array_equal(knows(LiveBandit.open(tmp_path / "shop.db", "espresso")), knows(same))
+
+
+def test_other_settings_under_a_name_that_is_taken_are_refused(tmp_path):
+    live(storage=tmp_path / "shop.db").close()
+    with pytest.raises(ValueError, match="'minimize'.*LiveBandit.open"):
+        live(storage=tmp_path / "shop.db", minimize=True)
+    with pytest.raises(ValueError, match="'name'"):
+        LiveBandit.open(tmp_path / "shop.db", "latte")
+
+
+def test_arms_come_and_go_and_what_is_known_of_the_rest_stays():
+    bandit = live()
+    play(bandit, 40)
+    before = bandit.expects()
+    bandit.remove_arm(14.0)
+    assert all(decision.arm != 14.0 for decision in bandit.ask(10))
+    bandit.add_arm(15.0)
+    after = bandit.expects()
+    assert after.mean.shape == (7,)
+    assert abs(after.mean[:6] - before.mean).max() < 6.0
+    bandit.add_arm(14.0)
+    play(bandit, 40)
+    with pytest.raises(ValueError, match="'arm'"):
+        bandit.add_arm(15.0)
+    with pytest.raises(ValueError, match="'allowed'"):
+        bandit.ask(allowed=[11.0])
+    assert bandit.ask(allowed=[20.0]).arm == 20.0
+
+
+@pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb", "tv-gp-ucb"])
+def test_closed_for_a_while_it_is_less_sure(agent):
+    def _bands(days: float) -> np.ndarray:
+        bandit = live(agent, timescale="1 day", seed=4)
+        rng = np.random.default_rng(4)
+        for day in range(30):
+            decision = bandit.ask(time=86_400 * day)
+            bandit.tell(decision.id, revenue(decision.arm, rng.normal()) + 0.3 * day)
+        return bandit.expects(time=86_400 * (29 + days)).std
+
+    assert (_bands(60) > 1.02 * _bands(1)).all()
+    np.testing.assert_array_equal(_bands(1), _bands(1))
+
+
+def test_by_decisions_time_does_nothing():
+    bandit = live("wgp-ucb")
+    play(bandit, 10)
+    before = bandit.expects()
+    np.testing.assert_array_equal(bandit.expects(time=1e9).std, before.std)
+
+
+def test_a_step_a_day_is_a_step_a_decision():
+    by_days, by_steps = live("tv-gp-ucb", timescale=1.0), live("tv-gp-ucb")
+    rng = np.random.default_rng(0)
+    for day in range(20):
+        one, other = by_days.ask(time=day), by_steps.ask()
+        assert one.arm == other.arm
+        reward = revenue(one.arm, rng.normal())
+        by_days.tell(one.id, reward)
+        by_steps.tell(other.id, reward)
+    np.testing.assert_allclose(by_days.expects(time=20).std, by_steps.expects().std, rtol=1e-9)
+
+
+def test_agents_that_count_plays_refuse_a_timescale():
+    with pytest.raises(ValueError, match="timescale"):
+        live("master", timescale="1 day")
+
+
+def test_less_is_better_is_more_is_better_turned_round():
+    more, less = live(seed=9), live(seed=9, minimize=True)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        one, other = more.ask(), less.ask()
+        assert one.arm == other.arm
+        reward = revenue(one.arm, rng.normal())
+        more.tell(one.id, reward)
+        less.tell(other.id, -reward)
+    np.testing.assert_allclose(less.expects().mean, -more.expects().mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "agent", ["gp-ucb", "tv-gp-ucb", "et-gp-ucb", "w-dbo", "pe-gp-ucb", "wgp-ucb", "d-ucb", "ucb1"]
+)
+def test_rewards_in_any_unit_do_not_lock_an_agent(agent):
+    bandit = live(agent)
+    rng = np.random.default_rng(0)
+    arms = []
+    for _ in range(60):
+        decision = bandit.ask()
+        arms.append(decision.arm)
+        bandit.tell(decision.id, 1e4 * revenue(decision.arm, 2 * rng.normal()))
+    assert len(set(arms)) >= 4
+    late = np.array(arms[30:])
+    assert np.mean(abs(late - 15.0) <= 3.0) > 0.6  # chance is a third
+
+
+def test_contexts_change_what_is_best():
+    bandit = LiveBandit(Arms(["ice", "tea"]), contexts=Knobs(temperature=(-10, 40)))
+    rng = np.random.default_rng(0)
+    right = []
+    for k in range(200):
+        heat = float(rng.uniform(-10, 40))
+        decision = bandit.ask(context={"temperature": heat})
+        best = "ice" if heat > 15 else "tea"
+        bandit.tell(decision.id, float(decision.arm == best) + 0.1 * rng.normal())
+        right.append(decision.arm == best)
+    assert np.mean(right[100:]) > 0.85
+    with pytest.raises(ValueError, match="'context'"):
+        bandit.ask()
+    with pytest.raises(ValueError, match="'temperature'"):
+        bandit.ask(context={"temperature": 99})
+
+
+@pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb"])
+def test_offers_are_known_by_their_features(agent):
+    bandit = LiveBandit(Offers(8, price=(0, 100), size=["S", "M"]), agent=agent, horizon=300)
+    rng = np.random.default_rng(0)
+    regret = []
+    for k in range(150):
+        offers = {
+            f"o{k}-{i}": {"price": float(rng.uniform(0, 100)), "size": "SM"[rng.integers(2)]}
+            for i in range(rng.integers(2, 9))
+        }
+        worth = {
+            name: 1 - (row["price"] / 100 - 0.6) ** 2 - 0.5 * (row["size"] == "S")
+            for name, row in offers.items()
+        }
+        decision = bandit.ask(arms=offers)
+        bandit.tell(decision.id, worth[decision.arm] + 0.05 * rng.normal())
+        regret.append(max(worth.values()) - worth[decision.arm])
+    assert np.mean(regret[100:]) < 0.35 * np.mean(regret[:5]) or np.mean(regret[100:]) < 0.05
+
+
+def test_knobs_are_found():
+    bandit = LiveBandit(Knobs(speed=(0, 300), tool=["A", "B"]), candidates=60)
+    rng = np.random.default_rng(0)
+    paid = []
+    for _ in range(100):
+        decision = bandit.ask()
+        arm = decision.arm
+        assert isinstance(arm, dict)
+        worth = -(((arm["speed"] - 210) / 100) ** 2) + 0.5 * (arm["tool"] == "B")
+        bandit.tell(decision.id, worth + 0.05 * rng.normal())
+        paid.append(worth)
+    assert np.mean(paid[50:]) > 0.4  # the best is 0.5, random play -0.9
+
+
+def test_given_up_decisions_count_when_their_reward_comes_after_all():
+    bandit = live("wgp-ucb", lookback=3)
+    play(bandit, 15)
+    first = bandit.ask()
+    for _ in range(5):
+        bandit.tell(bandit.ask().id, 40.0)
+    before = bandit.expects()
+    bandit.tell(first.id, 400.0)
+    assert bandit.expects().mean[first.index] > before.mean[first.index] + 1.0
+
+
+def test_missing_rewards_are_steps_that_go_by():
+    bandit = live("tv-gp-ucb")
+    play(bandit, 20)
+    before = bandit.expects()
+    for _ in range(5):
+        bandit.tell(bandit.ask().id, None)
+    after = bandit.expects()
+    assert (after.std >= before.std).all()
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "named"),
+    [
+        ({"agent": "wgp-ucbb"}, "wgp-ucb"),
+        ({"lookback": 0}, "lookback"),
+        ({"seed": -1}, "seed"),
+        ({"reward": "money"}, "reward"),
+        ({"unit": (0.0, 0.0)}, "unit"),
+        ({"contexts": {"a": (0, 1)}}, "contexts"),
+        ({"parameters": {"discount": 3.0}, "agent": "wgp-ucb"}, "discount"),
+        ({"timescale": "soon"}, "timescale"),
+        ({"name": ""}, "name"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(kwargs, named):
+    with pytest.raises(ValueError, match=named):
+        LiveBandit(Arms(PRICES), **kwargs)
+
+
+def test_agents_that_need_a_horizon_say_so():
+    with pytest.raises(ValueError, match="horizon"):
+        LiveBandit(Arms(PRICES), agent="exp3")
+
+
+def test_all_orders_of_three_rewards_are_one_knowledge():
+    found = []
+    for order in itertools.permutations(range(3)):
+        bandit = live()
+        play(bandit, 11)
+        decisions = bandit.ask(3)
+        for i in order:
+            bandit.tell(decisions[i].id, revenue(decisions[i].arm))
+        found.append(knows(bandit))
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)

@@ -39,6 +39,7 @@ class DTS(IndexAgent):
     [QWZ23] Qi, Wang, Zhu. Discounted Thompson Sampling for Non-Stationary Bandit Problems. 2023.
     """
 
+    takes_elapsed = True
     statistics: ArmPosterior
 
     def __init__(

@@ -33,6 +33,7 @@ class ThompsonSampling(IndexAgent):
     AISTATS 2013.
     """
 
+    takes_elapsed = True
     statistics: ArmPosterior
 
     def __init__(

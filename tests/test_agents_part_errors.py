@@ -40,7 +40,7 @@ class Short(Surrogate):
     def restart(self, mask: Any, forgetting: Any) -> None:
         pass
 
-    def update(self, plays: Any, rewards: Any, active: Any) -> None:
+    def update(self, plays: Any, rewards: Any, active: Any) -> None:  # type: ignore[override]
         pass
 
     def predict(self, points: Any, learners: Any = None) -> Prediction:

@@ -60,7 +60,9 @@ class BayesianRegression(Surrogate):
         self.precision[mask] = np.eye(self.target.shape[1])
         self.target[mask], self.held[mask] = 0.0, 0
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Add phi phi^T / noise to the precision P, and phi y / noise to b."""
         phi, noise = plays.features, self.basis.regularization + plays.residual
         scaled = phi / noise[:, None]

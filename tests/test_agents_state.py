@@ -218,12 +218,12 @@ def refused(agent: Agent, state: Any, match: str) -> None:
 def test_the_state_of_another_agent_is_refused() -> None:
     agent = learned("wgp-ucb", discount=0.9)
     state = agent.state_dict()
-    refused(agent, state | {"format": 2}, "must be of format 1. Got format 2, one that version")
-    refused(agent, state | {"format": None}, "must be of format 1")
+    refused(agent, state | {"format": 1}, "must be of format 2. Got format 1, one that version")
+    refused(agent, state | {"format": None}, "must be of format 2")
     refused(
         agent, learned("igp-ucb").state_dict(), "must be that of a WGPUCB. Got that of a 'IGPUCB'"
     )
-    refused(agent, {}, "must be of format 1")
+    refused(agent, {}, "must be of format 2")
     refused(agent, [1], "parameter of WGPUCB.load_state_dict must be what state_dict returned")
     other = learned("wgp-ucb", discount=0.91).state_dict()
     refused(agent, other, "same parameters, on the same problem. Got one made otherwise")
@@ -377,7 +377,7 @@ class Ring(Surrogate):
     def restart(self, mask: Any, forgetting: Any) -> None:
         self.rows[mask] = 0.0
 
-    def update(self, plays: Plays, rewards: Any, active: Any) -> None:
+    def update(self, plays: Plays, rewards: Any, active: Any) -> None:  # type: ignore[override]
         arm = int(plays.actions[0])
         self.helper.count += 1
         self.last.append(float(rewards[0]))

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from os import PathLike
-from pathlib import Path
-from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +15,7 @@ from wgp_agents.core.feedback import (
     checked_actions,
     checked_allowed,
     checked_arms,
+    checked_elapsed,
     checked_learners,
     checked_rewards,
     checked_starts,
@@ -27,11 +23,8 @@ from wgp_agents.core.feedback import (
     of_active,
 )
 from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
-from wgp_agents.core.origin import Origin, origin_of
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.resume import restoration, state_of
-from wgp_agents.core.state import Entry, State
-from wgp_agents.core.state_file import read_state, write_file
+from wgp_agents.core.stateful import Stateful, locked
 from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.problem import BanditProblem
@@ -42,23 +35,8 @@ __all__ = ["Agent", "locked"]
 
 SAME_PLACE = 1e-6  # an observation shows points in single precision
 
-P = ParamSpec("P")
-R = TypeVar("R")
-A = TypeVar("A", bound="Agent")
 
-
-def locked(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, P], R]:
-    """Let one thread at a time into a method that reads or changes an agent."""
-
-    @wraps(method)
-    def _held(self: A, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._lock:
-            return method(self, *args, **kwargs)
-
-    return _held
-
-
-class Agent(ABC):
+class Agent(Stateful, ABC):
     """One learner, or a batch of B independent learners in one.
 
     The loop is `reset(seed)`, then `action = act(observation)`, `observe(action, reward)`. Made
@@ -90,42 +68,27 @@ class Agent(ABC):
     takes_units: bool = True
     takes_allowed: bool = False
     """Whether its choice keeps to `allowed`; where not, `act` refuses to be given any."""
-    _constants: ClassVar[tuple[str, ...]] = ("problem", "_origin", "_tree", "_rows")
-    """Attributes of its class that are no part of its state: see `wgp_agents.core.state`."""
+    takes_elapsed: bool = False
+    """Whether time may go by otherwise than by one step a play: see `observe` and `elapse`."""
+    learns_by_acting: bool = True
+    """Whether `act` may change more of the state than random streams, `arms` and `allowed`."""
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows")
 
     def __init__(self, env: EnvLike) -> None:
-        self._lock = threading.RLock()
+        super().__init__()
         self._read_problem = problem_reader(env)
         self.problem: BanditProblem = self._read_problem()
         self.batched = self.problem.batch_size is not None
         self.num_learners = self.problem.batch_size or 1
         self.arms: Array | None = None
         self.allowed: Mask | None = None
-        self._streams: UniformStreams | None = None
         self._everyone = np.ones(self.num_learners, bool)
         # How often each learner was shown new arms since feedback about the last ones.
         self._unanswered = np.zeros(self.num_learners, np.int64)
         self._tree: KDTree | None = None
-        self._origin: Origin | None = None  # what it was before its first `reset`
         owner = type(self).__name__
         self._wrapped = read_wrappers(env, owner)
         self._units = Units(owner, self.num_learners)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return all but the lock, which belongs to this process."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        """Restore a state, with a new lock."""
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        """Return a copy of the state at one moment, whatever other threads do."""
-        with self._lock:
-            memo[id(self)] = copied = type(self).__new__(type(self))
-            copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
-            return copied
 
     @abstractmethod
     def _restart(self, mask: Mask) -> None:
@@ -141,6 +104,19 @@ class Agent(ABC):
 
         Where arms are drawn anew at each step, `actions` are the points played, `(B, d)`.
         """
+
+    def _learn_elapsed(
+        self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        """Learn as `_learn` does, with `elapsed` `(B,)` steps going by; if `takes_elapsed`."""
+        raise NotImplementedError
+
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        """Let `steps` `(B,)` go by for the learners in `active` `(B,)`; if `takes_elapsed`."""
+        raise NotImplementedError
+
+    def _hallucinate(self, actions: Actions, active: Mask) -> None:
+        """Count plays whose rewards are still to come, as `_learn` gets them; here nothing."""
 
     def _reward_bounds(self) -> RewardBounds | None:
         """Return what the learners assume of rewards; None where that is nothing."""
@@ -228,6 +204,23 @@ class Agent(ABC):
         return checked_allowed(allowed, (self.num_learners, len(self.problem.domain)))
 
     @locked
+    def reseed(
+        self, seed: int | Sequence[int] | None = None, *, learners: ArrayLike | None = None
+    ) -> None:
+        """Draw from other random streams from now on; all that is known stays.
+
+        Args:
+            seed: As in `reset`; None takes fresh entropy.
+            learners: Whose, `(B,)`. Default: all.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            ValueError: As `reset` does.
+        """
+        mask = checked_learners("learners", "reseed", learners, self.num_learners)
+        self._require_reset().reseed(seed_list(seed, self.num_learners), mask)
+
+    @locked
     def observe(
         self,
         action: Action,
@@ -235,6 +228,7 @@ class Agent(ABC):
         *,
         arms: ArrayLike | None = None,
         active: ArrayLike | None = None,
+        elapsed: ArrayLike = 1.0,
     ) -> None:
         """Learn from a play, its own or another's.
 
@@ -246,33 +240,109 @@ class Agent(ABC):
                 were shown must name its own.
             active: Who learns, `(B,)`; the actions and rewards of the others are not read. Default:
                 all.
+            elapsed: How many steps of the drifting world go by with the play, at least 0, a number
+                or `(B,)`; 0 where `elapse` tells of time. Weights fade by them before the play is
+                added, and windows move; drifts and restart periods take them after it.
 
         Raises:
             RuntimeError: If `reset` was not called before, the arms were not shown to `act`, or
                 others were shown since and `arms` does not say which are meant.
-            ValueError: If the action or the arms do not fit the problem, or a reward is missing
-                or not finite. In either case the agent is then as it was.
+            ValueError: If the action or the arms do not fit the problem, a reward is missing or not
+                finite, or `elapsed` is not 1 and the agent knows no time but its plays
+                (`takes_elapsed`). In either case the agent is then as it was.
         """
-        self._require_reset()
-        learns = self._everyone.copy()
+        learns = self._learners("observe", active)
         if active is not None:
-            learns = checked_learners("active", "observe", active, self.num_learners)
             if not learns.any():
                 return
             action, reward = of_active(action, learns), of_active(reward, learns)
-        batch = (self.num_learners,) if self.batched else ()
-        actions = checked_actions(self._wrapped.inwards(action), self.problem)
-        rewards = checked_rewards(reward, batch)
-        meant = None
-        if self.problem.contextual or arms is not None:
-            meant = self._meant(arms, learns)
-            actions = meant[np.arange(self.num_learners), actions]
+        actions, meant = self._checked_plays(action, arms, learns)
+        rewards = checked_rewards(reward, (self.num_learners,) if self.batched else ())
+        steps = self._checked_steps("elapsed", "observe", elapsed, learns)
         if self._wrapped.rewards and self.takes_units:
             self._units.changed(self._wrapped.rewards, self.problem)
         self._units.watch(rewards, learns)
-        self._learn(actions, rewards, learns)
+        if steps is None:
+            self._learn(actions, rewards, learns)
+        else:
+            self._learn_elapsed(actions, rewards, learns, steps)
         if meant is not None:
             self._unanswered[learns & self._last_shown(meant)] = 0
+
+    @locked
+    def elapse(self, steps: ArrayLike, *, active: ArrayLike | None = None) -> None:
+        """Let time go by without a play: memories fade, drifts grow, windows and periods go on.
+
+        Args:
+            steps: How many steps of the drifting world, at least 0, a number or `(B,)`.
+            active: For whom, `(B,)`; the steps of the others are not read. Default: all.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            ValueError: If the steps are no such numbers, or the agent knows no time but its plays
+                (`takes_elapsed`).
+        """
+        lives = self._learners("elapse", active)
+        if not self.takes_elapsed:
+            reject("steps", "elapse", self._timeless("left out"), steps)
+        if lives.any():
+            found = checked_elapsed("steps", "elapse", steps, lives)
+            self._elapse(np.ones(len(lives)) if found is None else found, lives)
+
+    @locked
+    def hallucinate(
+        self, action: Action, *, arms: ArrayLike | None = None, active: ArrayLike | None = None
+    ) -> None:
+        """Count a play whose reward is still to come: in variances and counts, not in means.
+
+        So the next choice is another one where that is worth it. No time goes by, and no restart
+        rule or detector sees it. To agents that draw at random it makes no difference. It stays
+        until it is forgotten as plays are: take a `wgp_agents.core.checkpoint.Checkpoint` before,
+        and go back to it when the reward comes.
+
+        Args:
+            action: What was played, in the form that `act` returns.
+            arms: As in `observe`.
+            active: Who played, `(B,)`; the actions of the others are not read. Default: all.
+
+        Raises:
+            RuntimeError: As `observe` does.
+            ValueError: If the action or the arms do not fit the problem.
+
+        Source: Desautels, Krause, Burdick. Parallelizing Exploration-Exploitation Tradeoffs in
+        Gaussian Process Bandit Optimization. JMLR 15, 2014 (GP-BUCB).
+        """
+        played = self._learners("hallucinate", active)
+        if played.any():
+            actions, _ = self._checked_plays(of_active(action, played), arms, played)
+            self._hallucinate(actions, played)
+
+    def _learners(self, owner: str, active: ArrayLike | None) -> Mask:
+        """Return who is meant, `(B,)`."""
+        self._require_reset()
+        if active is None:
+            return self._everyone.copy()
+        return checked_learners("active", owner, active, self.num_learners)
+
+    def _checked_plays(
+        self, action: Action, arms: ArrayLike | None, learns: Mask
+    ) -> tuple[Actions, Array | None]:
+        """Return actions as learners get them, and the arms meant where they change."""
+        actions = checked_actions(self._wrapped.inwards(action), self.problem)
+        if not self.problem.contextual and arms is None:
+            return actions, None
+        meant = self._meant(arms, learns)
+        return meant[np.arange(self.num_learners), actions], meant
+
+    def _checked_steps(self, name: str, owner: str, steps: ArrayLike, active: Mask) -> Array | None:
+        """Return how many steps go by, `(B,)`; None: one for everybody."""
+        found = checked_elapsed(name, owner, steps, active)
+        if found is not None and not self.takes_elapsed:
+            reject(name, owner, self._timeless("1"), steps)
+        return found
+
+    def _timeless(self, rule: str) -> str:
+        return f"{rule}: {type(self).__name__} knows no time but its plays"
 
     def _last_shown(self, arms: Array) -> Mask:
         """Return for whom these are the arms last shown, `(B,)`."""
@@ -293,73 +363,6 @@ class Agent(ABC):
                 "observe(action, reward, arms=...)."
             )
         return self.arms
-
-    def _known_origin(self) -> Origin:
-        """Return what this agent was made as."""
-        if self._origin is None:
-            self._origin = origin_of(self)
-        return self._origin
-
-    def _make_part(self, name: str) -> object:
-        """Return a new part for the attribute `name`, which a state has, and this agent not yet."""
-        return UniformStreams([0] * self.num_learners) if name == "_streams" else None
-
-    @locked
-    def state_dict(self) -> State:
-        """Return all that the learners know, as arrays and plain values by name.
-
-        Functions, the problem and what follows from the parameters are no part of it. The arrays
-        are copies.
-
-        Raises:
-            RuntimeError: If `reset` was not called before.
-            TypeError: If a part of your own holds what cannot be written down; the error names it.
-        """
-        self._require_reset()
-        return state_of(self, self._known_origin())
-
-    @locked
-    def load_state_dict(self, state: Mapping[str, Entry]) -> None:
-        """Go on from the state of an agent of the same class, parameters and problem.
-
-        Until the next `reset` it plays just as that one would, whatever its seed and past were.
-        B and B_T are those of the episode in which the state was taken.
-
-        Args:
-            state: What `state_dict` returned.
-
-        Raises:
-            ValueError: If it is the state of another agent, or none, or of another format. The
-                agent is then as it was.
-        """
-        restoration(self, state, self._known_origin()).apply()
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write `state_dict` to a file, whole or not at all: an .npz archive without pickle.
-
-        Raises:
-            RuntimeError: If `reset` was not called before.
-            TypeError: If a part of your own holds what cannot be written down; the error names it.
-            OSError: If the file cannot be written.
-        """
-        write_file(self.state_dict(), Path(path))
-
-    @locked
-    def load(self, path: str | PathLike[str]) -> None:
-        """Go on from a file that `save` wrote: see `load_state_dict`. No code in a file is run.
-
-        Raises:
-            ValueError: If it is no such file, damaged, or far larger than one of this agent, or the
-                state of another agent or format. The agent is then as it was.
-            OSError: If the file cannot be read.
-        """
-        held = sum(trace.held for trace in self._known_origin().values())
-        self.load_state_dict(read_state(Path(path), held))
-
-    def _require_reset(self) -> UniformStreams:
-        if self._streams is None:
-            raise RuntimeError(f"Call {type(self).__name__}.reset() before it plays.")
-        return self._streams
 
     @locked
     def predict(

@@ -134,13 +134,21 @@ class ArmsAgent(Agent):
 
 
 class Statistics(Protocol):
-    """What an agent keeps of its plays."""
+    """What an agent keeps of its plays: see `wgp_agents.arms.statistics.ArmStatistics`."""
 
     def clear(self, mask: Mask) -> None:
         """Forget all plays of the learners in `mask` `(B,)`."""
 
-    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+    def add(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Take in one play of every learner in `active` `(B,)`."""
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let time go by for the learners in `active` `(B,)`."""
+
+    def hallucinate(self, arms: Indices, active: Mask) -> None:
+        """Count a play of every learner in `active` `(B,)` whose reward is still to come."""
 
 
 class IndexAgent(ArmsAgent):
@@ -175,3 +183,14 @@ class IndexAgent(ArmsAgent):
 
     def _take(self, arms: Indices, rewards: Array, active: Mask) -> None:
         self.statistics.add(arms, rewards, active)
+
+    def _learn_elapsed(
+        self, actions: Indices, rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        self.statistics.add(actions, (rewards - self._low) / self._width, active, elapsed)
+
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        self.statistics.elapse(steps, active)
+
+    def _hallucinate(self, actions: Indices, active: Mask) -> None:
+        self.statistics.hallucinate(actions, active)

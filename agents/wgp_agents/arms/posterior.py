@@ -71,7 +71,16 @@ class ArmPosterior:
         value: Array = sums / weight + np.sqrt(variance / weight) * normal
         return value
 
-    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let `steps` `(B,)` go by for the learners in `active` `(B,)`."""
+        self.plays.elapse(steps, active)
+
+    def hallucinate(self, arms: Indices, active: Mask) -> None:
+        """Do nothing: draws differ anyway."""
+
+    def add(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Take in one play of every learner in `active`.
 
         The coin of a trial is drawn with the choice before it. For further plays without a choice
@@ -81,4 +90,4 @@ class ArmPosterior:
         if self.prior == "beta":
             rewards = (self._coin < rewards).astype(float)  # clips to [0, 1]: 0 <= coin < 1
             self._coin = np.where(active, (self._coin + GOLDEN) % 1.0, self._coin)
-        self.plays.add(arms, rewards, active)
+        self.plays.add(arms, rewards, active, elapsed)

@@ -17,7 +17,8 @@ import numpy as np
 
 from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.detectors.detector import Detector
-from wgp_agents.kernels.arm_statistics import add_plays, fade, slide
+from wgp_agents.kernels.arm_statistics import add_plays, expire, fade, slide
+from wgp_agents.kernels.elapsed import faded
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 ROOM = 64  # plays that the ring of a window has room for at first
+LONGEST = 2.0**53  # a longer window loses no play
 
 
 class ArmStatistics(ABC):
@@ -56,14 +58,38 @@ class ArmStatistics(ABC):
         self.steps[mask] = 0
 
     @abstractmethod
-    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+    def add(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Take in one play of every learner in `active` `(B,)`.
 
         Args:
             arms: The arm played, `(B,)`.
             rewards: What it paid, `(B,)`.
             active: Who played.
+            elapsed: How many steps go by, before the play counts, `(B,)`; None: one for all.
         """
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let `steps` `(B,)` go by without a play; by default nothing is forgotten."""
+        del steps, active
+
+    def hallucinate(self, arms: Indices, active: Mask) -> None:
+        """Count a play whose reward is still to come as one that paid the arm's own mean.
+
+        Of an arm without plays that is the mean of all plays, and 1/2, the middle of the range,
+        where there are none. No time goes by, and `steps` does not count it.
+        """
+        add_plays(arms, self.expected(arms), active, self.counts, self.sums, self.steps.copy())
+
+    def expected(self, arms: Indices) -> Array:
+        """Return what `hallucinate` takes for the reward of arms, `(B,)`."""
+        rows, total = np.arange(len(arms)), self.counts.sum(axis=1)
+        means = np.full(len(arms), 0.5)
+        np.divide(self.sums.sum(axis=1), total, out=means, where=total > 0)
+        counts = self.counts[rows, arms]
+        np.divide(self.sums[rows, arms], counts, out=means, where=counts > 0)
+        return means
 
     def mean(self) -> Array:
         """Return the (weighted) mean reward of every arm, `(B, K)`; 0 for one without plays."""
@@ -75,9 +101,11 @@ class ArmStatistics(ABC):
 
 
 class AllPlays(ArmStatistics):
-    """Every play counts alike."""
+    """Every play counts alike, whatever time goes by."""
 
-    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+    def add(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Take in one play of every learner in `active`."""
         add_plays(arms, rewards, active, self.counts, self.sums, self.steps)
 
@@ -95,14 +123,27 @@ class DiscountedPlays(ArmStatistics):
         super().__init__(batch, num_arms)
         self.discount = discount
 
-    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+    def add(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Let the learners in `active` forget a little, and take in one play of each."""
-        fade(active, self.discount, self.counts, self.sums)
+        if elapsed is None:
+            fade(active, self.discount, self.counts, self.sums)
+        else:
+            self.elapse(elapsed, active)
         add_plays(arms, rewards, active, self.counts, self.sums, self.steps)
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let the learners in `active` forget by gamma^steps."""
+        left = faded(self.discount[:, None], steps)[:, 0].copy()
+        fade(active, left, self.counts, self.sums)
 
 
 class WindowPlays(ArmStatistics):
-    """The last W plays count alike, those before not at all. See `kernels.arm_statistics.slide`.
+    """The plays of the last W steps count alike, those before not at all.
+
+    A play drops out as soon as W steps have gone by since it: with one step a play, the last W
+    plays are left. See `kernels.arm_statistics.expire`.
 
     Args:
         batch: B.
@@ -110,42 +151,77 @@ class WindowPlays(ArmStatistics):
         window: W, whole numbers of at least 1, or infinite, `(B,)`.
     """
 
-    _stores = ("_arms", "_rewards")
+    _stores = ("_arms", "_rewards", "_times")
 
     def __init__(self, batch: int, num_arms: int, window: Array) -> None:
         super().__init__(batch, num_arms)
-        self.window, self._length = np.empty(batch), np.zeros(batch, np.int64)
+        self.window = np.full(batch, math.inf)
         self.set_window(window, np.ones(batch, bool))
         self._older, self._newer = np.zeros((2, batch, num_arms))
-        room = min(ROOM, int(self._length.max()))
-        self._arms = np.zeros((batch, room), np.int64)
-        self._rewards = np.zeros((batch, room))
+        self._clock, self._places = np.zeros(batch), np.zeros((batch, 3), np.int64)
+        self._arms = np.zeros((batch, 1), np.int64)
+        self._rewards, self._times = np.zeros((2, batch, 1))
 
     def _check_state(self) -> None:
-        check_rooms(self, self._arms, self._rewards)
+        check_rooms(self, self._arms, self._rewards, self._times)
         check_counts(self, "arms", self._arms, self.counts.shape[1] - 1)
-        check_counts(self, "plays", np.minimum(self.steps, self._length), self._arms.shape[1])
+        places = self._places
+        check_counts(self, "places", places, 2**62)
+        check_counts(self, "plays", np.diff(places), self._arms.shape[1])
+        check_counts(self, "plays", places[:, 2] - places[:, 0], self._arms.shape[1])
 
     def set_window(self, window: Array, mask: Mask) -> None:
         """Give the learners in `mask` `(B,)`, who must be without plays, another window, `(B,)`."""
-        self.window[mask] = window[mask]
-        finite = self.window < np.iinfo(np.int64).max / 2
-        self._length = np.where(finite, self.window, 0).astype(np.int64)  # 0: no play drops out
+        self.window[mask] = np.where(window < LONGEST, window, math.inf)[mask]
 
-    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
-        """Take in one play of every learner in `active`; its oldest drops out of a full window."""
-        self._make_room(active)
-        state = self.steps, self.counts, self.sums, self._older, self._newer
-        slide(arms, rewards, active, self._length, *state, self._arms, self._rewards)
+    def clear(self, mask: Mask) -> None:
+        """Forget all plays of the learners in `mask` `(B,)`."""
+        super().clear(mask)
+        self._older[mask] = self._newer[mask] = 0.0
+        self._clock[mask], self._places[mask] = 0.0, 0
 
-    def _make_room(self, active: Mask) -> None:
-        """Double a ring that is too short for the coming play: a long window may never be full."""
-        room, longest = self._arms.shape[1], int(self._length.max())
-        if room >= longest:
+    def add(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Take in one play of every learner in `active`; what is too old drops out before."""
+        self._clock += active if elapsed is None else np.where(active, elapsed, 0.0)
+        self._slide(arms, rewards, active)
+        self.steps += active
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let what is too old drop out."""
+        self._clock += np.where(active, steps, 0.0)
+        expire(active, *self._kept())
+
+    def hallucinate(self, arms: Indices, active: Mask) -> None:
+        """Count a play as one that paid the arm's own mean; it leaves the window as others do."""
+        self._slide(arms, self.expected(arms), active)
+
+    def _slide(self, arms: Indices, rewards: Array, active: Mask) -> None:
+        expire(active, *self._kept())
+        self._make_room()
+        slide(arms, rewards, active, *self._kept())
+
+    def _kept(
+        self,
+    ) -> tuple[Array, Array, Array, Array, Array, Array, Indices, Indices, Array, Array]:
+        """Return what the compiled loops take, but for plays."""
+        rings = self._arms, self._rewards, self._times
+        parts = self.window, self._clock, self.counts, self.sums, self._older, self._newer
+        return (*parts, self._places, *rings)
+
+    def _make_room(self) -> None:
+        """Double a ring that is full, with each play at its place."""
+        room = self._arms.shape[1]
+        if (self._places[:, 2] - self._places[:, 0]).max() < room:
             return
-        if (active & (self.steps % np.maximum(self._length, 1) >= room)).any():
-            more = ((0, 0), (0, min(max(room, ROOM), longest - room)))
-            self._arms, self._rewards = np.pad(self._arms, more), np.pad(self._rewards, more)
+        rows = np.arange(len(self._arms))[:, None]
+        numbers = self._places[:, :1] + np.arange(room)
+        for name in self._stores:
+            ring = getattr(self, name)
+            grown = np.zeros((len(ring), max(2 * room, ROOM)), ring.dtype)
+            grown[rows, numbers % grown.shape[1]] = ring[rows, numbers % room]
+            setattr(self, name, grown)
 
 
 class MonitoredPlays(AllPlays):
@@ -175,7 +251,9 @@ class MonitoredPlays(AllPlays):
         self.alarms[mask] = 0
         self._detector.restart(mask[:, None])
 
-    def add(self, arms: Indices, rewards: Array, active: Mask) -> None:
+    def add(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Take in one play of every learner in `active`, test its arm, forget after an alarm."""
         super().add(arms, rewards, active)
         self.age += active[:, None]

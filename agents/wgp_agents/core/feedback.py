@@ -19,6 +19,7 @@ __all__ = [
     "checked_actions",
     "checked_allowed",
     "checked_arms",
+    "checked_elapsed",
     "checked_learners",
     "checked_rewards",
     "checked_starts",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 LARGEST = 1e140  # rewards beyond it count as it: squares over a small lambda must be numbers
+LONGEST = 2.0**53  # steps that may go by at once: a clock still counts single ones
 OBSERVE = "observe"
 
 
@@ -46,6 +48,28 @@ def checked_rewards(reward: Reward, shape: tuple[int, ...]) -> Array:
     if rewards.shape != shape or not np.isfinite(rewards).all():
         reject("reward", OBSERVE, rule, reward)
     return clipped(rewards).reshape(-1)
+
+
+def checked_elapsed(name: str, owner: str, steps: ArrayLike, active: Mask) -> Array | None:
+    """Return the steps that go by, `(B,)`, 1 for the inactive; None where all are 1.
+
+    Args:
+        name: What the parameter is called.
+        owner: Whose it is.
+        steps: A number in [0, 2^53], or one for each learner; those of the inactive are not read.
+        active: Who learns, `(B,)`, at least one.
+    """
+    if type(steps) in (int, float) and steps == 1:
+        return None  # the usual case, at once
+    rule = f"in [0, 2^53], a number or an array ({len(active)},)"
+    given = steps if np.ndim(steps) == 0 else of_active(steps, active)
+    numbers = as_floats(name, given, owner, rule)
+    if numbers.shape not in ((), active.shape):
+        reject(name, owner, rule, steps)
+    elapsed = np.where(active, numbers, 1.0)
+    if not (elapsed.min() >= 0 and elapsed.max() <= LONGEST):
+        reject(name, owner, rule, steps)
+    return None if (elapsed == 1).all() else elapsed
 
 
 def is_plain(given: object, dtype: type, shape: tuple[int, ...]) -> TypeGuard[Array]:

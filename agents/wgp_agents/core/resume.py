@@ -15,7 +15,7 @@ from wgp_gym.validation import reject, shown
 
 __all__ = ["FORMAT", "restoration", "state_of"]
 
-FORMAT = 1
+FORMAT = 2
 ENTRIES = (np.ndarray, bool, int, float, str, type(None))
 
 

@@ -53,6 +53,7 @@ __all__ = [
     "check_counts",
     "check_rooms",
     "is_constant",
+    "is_constant_kind",
     "is_streams",
     "listed",
     "named",
@@ -99,11 +100,15 @@ def check_rooms(owner: object, *stores: AnyArray) -> None:
 
 def is_constant(value: object) -> bool:
     """Tell whether a part never changes once it is made."""
-    kind = type(value)
-    if isinstance(value, CONSTANT) or getattr(kind, "_constant", False):
+    return is_constant_kind(type(value))
+
+
+def is_constant_kind(kind: type) -> bool:
+    """Tell whether objects of a class never change once they are made."""
+    if issubclass(kind, CONSTANT) or getattr(kind, "_constant", False):
         return True
     frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
-    return bool(frozen) or (callable(value) and root_of(kind) == "numba")
+    return bool(frozen) or (hasattr(kind, "__call__") and root_of(kind) == "numba")  # noqa: B004
 
 
 def root_of(kind: type) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +32,9 @@ NOTHING: Array = np.empty(0)  # what an acquisition has drawn that draws nothing
 
 class Acquisition(ABC):
     """A score of points, to be maximised. A user's own needs `score`."""
+
+    randomised: ClassVar[bool] = False
+    """Whether it draws at random: then plays whose reward is still to come do not count."""
 
     def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
         """Return what is drawn once a step, before any score, `(B, ...)`; by default `NOTHING`.
@@ -80,6 +84,8 @@ class RandomWidth(UpperBound):
         ValueError: If the scale is out of its range.
     """
 
+    randomised = True
+
     def __init__(self, owner: str, scale: ArrayLike, batch: int) -> None:
         self._scale = per_learner(owner, "scale", scale, batch, 0.0, math.inf, "neither")
 
@@ -98,6 +104,8 @@ class ThompsonSampling(Acquisition):
 
     On a box, the sample leaves out the part of the kernel that the features leave out.
     """
+
+    randomised = True
 
     def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
         """Return the weights of the sampled functions, `(B, m)`."""

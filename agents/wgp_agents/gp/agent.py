@@ -13,7 +13,7 @@ from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.acquisition import Acquisition, UpperBound, scorer
-from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.action_sets import ActionSet, Plays
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
 from wgp_agents.gp.gain_bounds import GAINS, GainBounds, GainChoice, check_gains, checked_forgetting
 from wgp_agents.gp.model import Interval, ModelParameters, Posterior, gp_model, posterior_of
@@ -110,6 +110,9 @@ class GPAgent(Agent):
     """
 
     takes_allowed = True
+    takes_elapsed = True
+    learns_by_acting = False
+    _constants = ("takes_elapsed", "learns_by_acting")
 
     def __init__(
         self,
@@ -169,6 +172,10 @@ class GPAgent(Agent):
             forgetting = checked_forgetting(owner, forgetting, self.action_set.basis, problem)
         self.forgetting = forgetting
         self._steps = np.zeros(self.num_learners, np.int64)
+        self.takes_elapsed = self.surrogate.takes_elapsed
+        if restart_rule is not None:
+            self.takes_elapsed &= restart_rule.takes_elapsed
+            self.learns_by_acting = restart_rule.learns_by_acting
 
     def _restart(self, mask: Mask) -> None:
         bound = self.width.restart(self.problem, mask)
@@ -229,11 +236,30 @@ class GPAgent(Agent):
         return forced
 
     def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
+        plays = self._met(actions, rewards, active)
+        self.surrogate.update(plays, rewards, active)
+        self._steps += active
+
+    def _learn_elapsed(
+        self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        plays = self._met(actions, rewards, active)
+        self.surrogate.update(plays, rewards, active, elapsed)
+        self._steps += active
+
+    def _met(self, actions: Actions, rewards: Array, active: Mask) -> Plays:
+        """Return plays with their features, after the restart rule has looked at them."""
         plays = self.action_set.embed(actions)
         if self.restart_rule is not None:
             self.restart_rule.before_update(self.surrogate, plays, rewards, active)
-        self.surrogate.update(plays, rewards, active)
-        self._steps += active
+        return plays
+
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        self.surrogate.elapse(steps, active)
+
+    def _hallucinate(self, actions: Actions, active: Mask) -> None:
+        if not self.acquisition.randomised:
+            self.surrogate.hallucinate(self.action_set.embed(actions), active)
 
     def _predict_domain(self) -> Prediction:
         """Return the posterior on the domain, or on the arms last shown, `(B, n)`."""

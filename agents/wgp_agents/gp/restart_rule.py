@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.action_sets import Plays
 from wgp_agents.gp.surrogates.base import Surrogate
@@ -17,6 +19,11 @@ class RestartRule:
     An agent that adapts by restarts is a learner with such a rule. Each method does nothing by
     default.
     """
+
+    takes_elapsed: ClassVar[bool] = False
+    """Whether it needs to know of no time but that of plays: then `observe` takes `elapsed`."""
+    learns_by_acting: ClassVar[bool] = True
+    """Whether a choice may change it or the surrogate: see `Agent`."""
 
     def restart(
         self, mask: Mask, problem: BanditProblem, norm_bound: Array | None, noise_scale: Array

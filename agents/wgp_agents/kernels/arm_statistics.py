@@ -1,14 +1,16 @@
-"""Counts and sums of the plays of K arms: all alike, fading, or of the last W plays.
+"""Counts and sums of the plays of K arms: all alike, fading, or of the last W steps.
 
 Arrays are `(B, K)` of B learners, or `(B,)`; loops change only the learners in `active`.
 """
 
 from __future__ import annotations
 
-from wgp_agents.kernels.jit import compiled
+import math
+
+from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["add_plays", "fade", "slide"]
+__all__ = ["add_plays", "expire", "fade", "slide"]
 
 FADED = 1e-100  # a count below is none: its digits would soon be lost to underflow
 
@@ -39,62 +41,89 @@ def fade(active: Mask, discount: Array, counts: Array, sums: Array) -> None:
 
 
 @compiled
-def slide(
-    arms: Indices,
-    rewards: Array,
+def expire(
     active: Mask,
-    length: Indices,
-    steps: Indices,
+    window: Array,
+    clock: Array,
     counts: Array,
     sums: Array,
     older: Array,
     newer: Array,
+    places: Indices,
     ring_arms: Indices,
     ring_rewards: Array,
+    ring_times: Array,
 ) -> None:
-    """Move the window of every active learner on by one play.
+    """Let the plays of every active learner that are `window` steps old, or older, drop out.
 
     Nothing is ever subtracted from a sum of rewards, so that a huge one leaves no rounding behind.
-    A ring holds the plays in blocks of W. An arm's sum in the window is `newer`, of the block at
-    hand, plus `older`, of the part of the last block that is still inside. When a block is full,
-    the reward of each play makes way for the sum of those that came after it on the same arm: this
-    is what is left of `older` when the play drops out.
+    A ring, `(B, room)`, holds the plays in the window, the k-th of all at k modulo its length:
+    the older ones, from `places[:, 0]` to before `places[:, 1]`, and the newer ones to before
+    `places[:, 2]`. An arm's sum is `newer` plus `older`. When the last of the older plays has
+    dropped out, all newer ones become older: the reward of each makes way for the sum of those
+    that came after it on the same arm, which is what is left of `older` when the play drops out.
+    """
+    room = ring_arms.shape[1]
+    for i in range(len(active)):
+        if not active[i]:
+            continue
+        while places[i, 0] < places[i, 2]:
+            place = places[i, 0] % room
+            if clock[i] - ring_times[i, place] < window[i]:
+                break
+            if places[i, 0] == places[i, 1]:
+                turn_block(places[i], ring_arms[i], ring_rewards[i], older[i], newer[i])
+            leaving = ring_arms[i, place]
+            older[i, leaving] = ring_rewards[i, place]
+            counts[i, leaving] -= 1.0
+            sums[i, leaving] = older[i, leaving] + newer[i, leaving]
+            places[i, 0] += 1
 
-    `length` is W, or 0 where no play drops out; `steps` are the plays so far. A ring has room,
-    `(B, room)`, for W plays, or for all that there were.
+
+@subroutine
+def turn_block(
+    places: Indices, ring_arms: Indices, ring_rewards: Array, older: Array, newer: Array
+) -> None:
+    """Make the newer plays the older ones, with the sums of later rewards for their rewards."""
+    older[:] = 0.0
+    newer[:] = 0.0
+    for k in range(places[2] - 1, places[0] - 1, -1):
+        j = k % len(ring_arms)
+        arm, reward = ring_arms[j], ring_rewards[j]
+        ring_rewards[j] = older[arm]
+        older[arm] += reward
+    places[1] = places[2]
+
+
+@compiled
+def slide(
+    arms: Indices,
+    rewards: Array,
+    active: Mask,
+    window: Array,
+    clock: Array,
+    counts: Array,
+    sums: Array,
+    older: Array,
+    newer: Array,
+    places: Indices,
+    ring_arms: Indices,
+    ring_rewards: Array,
+    ring_times: Array,
+) -> None:
+    """Add a play of every active learner to its window. See `expire`.
+
+    One whose window is infinite needs no ring; of the others the ring must have room.
     """
     for i in range(len(arms)):
         if not active[i]:
             continue
-        if steps[i] == 0:
-            older[i, :] = 0.0
-            newer[i, :] = 0.0
-        arm, size = arms[i], length[i]
-        if size > 0:
-            place = steps[i] % size
-            if steps[i] >= size:  # the window is full: the play of W steps ago drops out
-                if place == 0:
-                    turn_block(size, ring_arms[i], ring_rewards[i], older[i], newer[i])
-                leaving = ring_arms[i, place]
-                older[i, leaving] = ring_rewards[i, place]
-                counts[i, leaving] -= 1.0
-                sums[i, leaving] = older[i, leaving] + newer[i, leaving]
-            ring_arms[i, place] = arm
-            ring_rewards[i, place] = rewards[i]
+        arm = arms[i]
+        if window[i] < math.inf:
+            place = places[i, 2] % ring_arms.shape[1]
+            ring_arms[i, place], ring_rewards[i, place] = arm, rewards[i]
+            ring_times[i, place] = clock[i]
+            places[i, 2] += 1
         newer[i, arm] += rewards[i]
         counts[i, arm] += 1.0
         sums[i, arm] = older[i, arm] + newer[i, arm]
-        steps[i] += 1
-
-
-@compiled
-def turn_block(
-    size: int, ring_arms: Indices, ring_rewards: Array, older: Array, newer: Array
-) -> None:
-    """Make a full block the older one, with the sums of later rewards for its rewards."""
-    older[:] = 0.0
-    newer[:] = 0.0
-    for j in range(size - 1, -1, -1):
-        arm, reward = ring_arms[j], ring_rewards[j]
-        ring_rewards[j] = older[arm]
-        older[arm] += reward

@@ -16,7 +16,15 @@ from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import dot
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["BankArrays", "BankModels", "BankRates", "bank_posteriors", "bank_update"]
+__all__ = [
+    "BankArrays",
+    "BankModels",
+    "BankRates",
+    "bank_elapse",
+    "bank_hallucinate",
+    "bank_posteriors",
+    "bank_update",
+]
 
 TINY = float(np.finfo(float).tiny)  # below it numbers lose digits, and the least never fade
 
@@ -167,6 +175,7 @@ def model_step(
     left: float,
     reward: float,
     scored: bool,
+    drift: float,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
@@ -189,7 +198,7 @@ def model_step(
     if seen > 0:
         prior = dot(f, f) + left
         learn_scales(i, q, z, (s + left) / prior if prior > 0.0 else 0.0, rates, state)
-    kalman_step(s, nu, noise, models.drift[q], u, P, w)
+    kalman_step(s, nu, noise, drift, u, P, w)
     return loss
 
 
@@ -243,6 +252,7 @@ def bank_update(
     left: Array,
     rewards: Array,
     active: Mask,
+    drift: Array,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
@@ -254,6 +264,7 @@ def bank_update(
         left: What they leave out of k(x, x), `(B, G)`.
         rewards: `(B,)`.
         active: Who learns, `(B,)`.
+        drift: What each model drifts by until the next play, `(B, Q)`, or `(1, Q)` for all.
         models: The models.
         rates: How fast to forget.
         state: What is kept.
@@ -268,11 +279,12 @@ def bank_update(
         state.latest[i, state.seen[i] % rates.warmup] = rewards[i]
         # Nothing is scored before every model has a scale.
         scored = smallest(state.square[i]) > 0.0
+        eps = drift[i % len(drift)]
         for q in range(len(loss)):
             g = models.table[q]
             f = features[i, g, : models.rank[g]]
             loss[q] = model_step(
-                i, q, f, left[i, g], rewards[i], scored, models, rates, state, u[: len(f)]
+                i, q, f, left[i, g], rewards[i], scored, eps[q], models, rates, state, u[: len(f)]
             )
         if state.seen[i] > 0:
             state.shape[i] = rates.scale * state.shape[i] + 0.5
@@ -286,6 +298,49 @@ def bank_update(
             if score > top:
                 top, state.chosen[i] = score, q
         state.seen[i] += 1
+
+
+@compiled
+def bank_hallucinate(
+    features: Array, left: Array, active: Mask, models: BankModels, state: BankArrays
+) -> None:
+    """Take a play without its reward into the covariances of all models of the active learners.
+
+    Args:
+        features: Those of the plays, by table, `(B, G, m)`.
+        left: What they leave out of k(x, x), `(B, G)`.
+        active: Whose plays they are, `(B,)`.
+        models: The models.
+        state: What is kept.
+    """
+    u = np.empty(features.shape[2])
+    for i in range(len(features)):
+        if not active[i]:
+            continue
+        for q in range(len(models.drift)):
+            g = models.table[q]
+            f = features[i, g, : models.rank[g]]
+            P, w = state.covariance[i, q], state.weights[i, q, : len(f)]
+            # An innovation of 0, and no drift: only P <- P - u u^T / (s + noise) is left.
+            s, _ = forecast(P, w, f, u[: len(f)])
+            kalman_step(s, 0.0, models.noise[q] + left[i, g], 0.0, u[: len(f)], P, w)
+
+
+@compiled
+def bank_elapse(active: Mask, drift: Array, models: BankModels, state: BankArrays) -> None:
+    """Let the models of the active learners drift, by `(B, Q)`."""
+    for i in range(len(active)):
+        if not active[i]:
+            continue
+        for q in range(len(models.drift)):
+            P, w = state.covariance[i, q], state.weights[i, q]
+            keep, fade = 1.0 - drift[i, q], math.sqrt(1.0 - drift[i, q])
+            # theta <- (1 - eps)^{1/2} theta, P <- (1 - eps) P + eps I
+            for k in range(len(w)):
+                w[k] *= fade
+                for j in range(len(w)):
+                    P[k, j] *= keep
+                P[k, k] += drift[i, q]
 
 
 @compiled

@@ -37,6 +37,7 @@ __all__ = [
     "DriftArrays",
     "context_drift",
     "drift_deviations",
+    "drift_hallucinate",
     "drift_update",
     "fill_posterior",
     "forecast",
@@ -207,6 +208,33 @@ def drift_update(
             state.age[i] = 0
         state.chosen[i] = now
         state.gain[i] = state.gains[i, now]
+
+
+@compiled
+def drift_hallucinate(
+    features: Array, noise: Array, active: Mask, basis: Basis, state: DriftArrays
+) -> None:
+    """Take a play without its reward into the covariances and gains of the active learners."""
+    size = len(basis.phi)
+    u, kept = np.empty(size), np.empty(size)
+    for i in range(len(features)):
+        if not active[i]:
+            continue
+        m, lam = basis.rank[i], noise[i]
+        f = features[i, :m]
+        for j in range(state.filters[i]):
+            # An innovation of 0, and no drift: only P <- P - u u^T / (s + lambda) is left.
+            P, w = state.covariance[i, j], state.weights[i, j, :m]
+            s, _ = forecast(P, w, f, u[:m])
+            for k in range(m):
+                kept[k] = u[k]
+            state.gains[i, j] += 0.5 * math.log1p(s / lam)
+            kalman_step(s, 0.0, lam, 0.0, u[:m], P, w)
+            if j == state.chosen[i]:
+                mean, variance = state.mean[i], state.variance[i]
+                follow(s, 0.0, lam, 0.0, kept[:m], basis, mean, variance)
+        state.age[i] += 1
+        state.gain[i] = state.gains[i, state.chosen[i]]
 
 
 @compiled

@@ -34,7 +34,7 @@ from wgp_agents.kernels.wdbo_future import (
 )
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["FEWEST", "observe"]
+__all__ = ["FEWEST", "await_reward", "observe"]
 
 FEWEST = 2  # observations that are never dropped, as in the authors' code
 REFRESH = 256  # changes after which everything is computed anew
@@ -53,11 +53,12 @@ def observe(
 ) -> None:
     """Take in one observation of every active learner, of noise variances `(B,)`, and clean up.
 
-    Then a step passes: see `advance_time`.
+    Then time goes by: see `advance_time`.
     """
     stale, alpha = np.zeros(len(rewards), np.bool_), np.empty(state.times.shape)
     add(features, rewards, noise, active, rules, space, basis, alpha, state, stale)
-    seen = state.clock + 1
+    state.seen[active] += 1
+    seen = state.seen
     due = (seen >= max(rules.initial, 1)) & ((seen - rules.initial) % rules.refit_every == 0)
     fitted = active & rules.fitted & due
     if fitted.any():
@@ -67,17 +68,39 @@ def observe(
     # The budget grows by 1 + alpha in a lengthscale; the first time only sets the clock.
     grown = active & (seen > max(rules.initial, 1))
     with np.errstate(over="ignore"):  # of the shortest lengthscales: then nothing is kept
-        growth = (1.0 + rules.alpha) ** (1.0 / state.lengthscale)
+        growth = (1.0 + rules.alpha) ** (state.since / state.lengthscale)
         np.multiply(state.budget, growth, out=state.budget, where=grown)
     clean(active & (state.held > FEWEST), rules, space, basis, alpha, state)
     state.budget[active & (state.held <= FEWEST)] = 1.0
+
+
+def await_reward(
+    features: Array,
+    means: Array,
+    noise: Array,
+    active: Mask,
+    rules: Rules,
+    space: Space,
+    basis: Basis,
+    state: StaleArrays,
+) -> None:
+    """Take in the posterior means `(B,)` of plays in the place of rewards that are to come.
+
+    Nothing is fitted, and nothing dropped but beyond the capacity.
+    """
+    stale, alpha = np.zeros(len(means), np.bool_), np.empty(state.times.shape)
+    add(features, means, noise, active, rules, space, basis, alpha, state, stale)
+    if stale.any():
+        rebuild(stale, space, basis, alpha, state)
+    poor = state._replace(budget=np.ones(len(means)))
+    clean(active & (state.held > rules.capacity), rules, space, basis, alpha, poor)
 
 
 def clean(
     going: Mask, rules: Rules, space: Space, basis: Basis, alpha: Array, state: StaleArrays
 ) -> None:
     """Drop the stalest of each in `going` while the budget, or the capacity, asks for it."""
-    going &= (state.clock + 1 >= rules.initial) | (state.held > rules.capacity)
+    going &= (state.seen >= rules.initial) | (state.held > rules.capacity)
     places, stale = np.empty(len(going), np.int64), np.empty_like(going)
     while going.any():
         choose(going, rules, space, basis, alpha, state, places)
@@ -85,7 +108,7 @@ def clean(
             drop(going, places, basis, alpha, state, stale)
             if stale.any():
                 rebuild(stale, space, basis, alpha, state)
-        paid = state.clock + 1 >= rules.initial
+        paid = state.seen >= rules.initial
         going &= (state.held > FEWEST) & (paid | (state.held > rules.capacity))
 
 
@@ -134,7 +157,7 @@ def add(
         # k: the covariances with what is held; u = P k; s: the variance given what is held
         f = features[i, :m]
         for a in range(n):
-            gap = float(state.clock[i] - state.times[i, a])
+            gap = state.clock[i] - state.times[i, a]
             k[a] = dot(f, state.features[i, a]) * correlation(gap, rate)
         combine_rows(state.inverse[i], k[:n], u[:n])
         prior = dot(f, f) + state.noise[i, n]
@@ -189,11 +212,11 @@ def fill_gram(features: Array, n: int, m: int, gram: Array) -> None:
 
 
 @subroutine
-def fill_covariance(gram: Array, times: Indices, noise: Array, rate: float, A: Array) -> None:
+def fill_covariance(gram: Array, times: Array, noise: Array, rate: float, A: Array) -> None:
     """Compute K + D of the observations held, its upper triangle. A may be `gram` itself."""
     for a in range(len(gram)):
         for b in range(a, len(gram)):
-            A[a, b] = gram[a, b] * correlation(float(abs(times[a] - times[b])), rate)
+            A[a, b] = gram[a, b] * correlation(abs(times[a] - times[b]), rate)
         A[a, a] += noise[a]
 
 

@@ -60,14 +60,16 @@ class StaleArrays(NamedTuple):
         gain: 1/2 log det(I + D^{-1} K) of what is held, `(B,)`.
         held: How many observations are held, `(B,)`.
         features: Their features, `(B, L, m)`.
-        times: The steps at which they were made, from 0, `(B, L)`.
+        times: When they were made, in steps from 0, `(B, L)`.
         rewards: Their rewards, `(B, L)`.
         noise: Their noise variances over v, `(B, L)`.
         inverse: P, `(B, L, L)`.
         influence: R W, `(B, L, 2, m)`.
         shrinkage: Q, `(B, 3, m, m)`.
         weights: M, `(B, 2, m)`.
-        clock: The steps so far, `(B,)`.
+        clock: The time, in steps from 0, `(B,)`.
+        seen: Observations so far, `(B,)`.
+        since: The steps since the last one, `(B,)`.
         lengthscale: l of the time kernel, in steps, `(B,)`.
         budget: The removal budget, `(B,)`.
         age: Changes since all was last computed anew, `(B,)`.
@@ -78,14 +80,16 @@ class StaleArrays(NamedTuple):
     gain: Array
     held: Indices
     features: Array
-    times: Indices
+    times: Array
     rewards: Array
     noise: Array
     inverse: Array
     influence: Array
     shrinkage: Array
     weights: Array
-    clock: Indices
+    clock: Array
+    seen: Indices
+    since: Array
     lengthscale: Array
     budget: Array
     age: Indices
@@ -233,11 +237,14 @@ def removal_criteria(
 
 
 @compiled
-def advance_time(active: Mask, signal: Array, basis: Basis, state: StaleArrays) -> None:
-    """Let a step pass for every active learner, and compute the posterior at the next.
+def advance_time(
+    active: Mask, steps: Array, signal: Array, basis: Basis, state: StaleArrays
+) -> None:
+    """Let time go by for every active learner, and compute the posterior then.
 
     Args:
-        active: Whose step passes, `(B,)`.
+        active: For whom, `(B,)`.
+        steps: How many steps, `(B,)`.
         signal: The signal variances v, `(B,)`.
         basis: The features.
         state: What the learners keep.
@@ -245,14 +252,14 @@ def advance_time(active: Mask, signal: Array, basis: Basis, state: StaleArrays) 
     for i in range(len(active)):
         if not active[i]:
             continue
-        m, rate = basis.rank[i], ROOT3 / state.lengthscale[i]
+        m, rate = basis.rank[i], steps[i] * (ROOT3 / state.lengthscale[i])
         fade = math.exp(-rate)
         # (g, h) becomes e^{-r} (g + r h, h), and so do M, R W and, on both sides, Q.
         fade_pair(fade, rate, m, state.weights[i])
         for a in range(state.held[i]):
             fade_pair(fade, rate, m, state.influence[i, a])
         fade_blocks(fade * fade, rate, m, state.shrinkage[i])
-        state.clock[i] += 1
+        state.clock[i] += steps[i]
         # The mean is phi^T M_1, the variance v (k(x, x) - phi^T Q_11 phi).
         mean, variance = state.mean[i], state.variance[i]
         combine_rows(basis.phi, state.weights[i, 0, :m], mean)
@@ -263,7 +270,7 @@ def advance_time(active: Mask, signal: Array, basis: Basis, state: StaleArrays) 
 
 @subroutine
 def fade_pair(fade: float, rate: float, m: int, w: Array) -> None:
-    """Let a step pass for a pair of vectors, `(2, m)`."""
+    """Let time go by for a pair of vectors, `(2, m)`; `rate` is r times the steps."""
     first, second = w[0], w[1]
     for j in range(m):
         first[j] = fade * (first[j] + rate * second[j])
@@ -272,7 +279,7 @@ def fade_pair(fade: float, rate: float, m: int, w: Array) -> None:
 
 @subroutine
 def fade_blocks(square: float, rate: float, m: int, Q: Array) -> None:
-    """Let a step pass for the blocks 11, 12 and 22 of Q, `(3, m, m)`."""
+    """Let time go by for the blocks 11, 12 and 22 of Q, `(3, m, m)`."""
     for j in range(m):
         for k in range(m):
             cross = Q[1, j, k] + Q[1, k, j]

@@ -82,6 +82,8 @@ class AdaptiveWGPUCB(Agent):
 
     takes_units = False
     takes_allowed = True
+    takes_elapsed = True
+    learns_by_acting = False
 
     def __init__(
         self,
@@ -145,6 +147,17 @@ class AdaptiveWGPUCB(Agent):
 
     def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
         self.bank.update(self.action_set.embed(actions), rewards, active)
+
+    def _learn_elapsed(
+        self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        self.bank.update(self.action_set.embed(actions), rewards, active, elapsed)
+
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        self.bank.elapse(steps, active)
+
+    def _hallucinate(self, actions: Actions, active: Mask) -> None:
+        self.bank.hallucinate(self.action_set.embed(actions), active)
 
     @locked
     def posterior(self) -> Posterior:

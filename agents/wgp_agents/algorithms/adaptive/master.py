@@ -225,3 +225,6 @@ class MASTER(Agent):
         self._blocks.advance(active)
         self._blocks.restart(failed)
         self._scheduled &= ~active
+
+    def _hallucinate(self, actions: Actions, active: Mask) -> None:
+        self._active.hallucinate(self.action_set.embed(actions), active & self._scheduled)

@@ -200,12 +200,14 @@ class ActiveInstances(Surrogate):
         for surrogate, mine in self._parts:
             surrogate.restart(mask & mine, forgetting)
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Let these instances learn from one play of every learner in `active`."""
         self._known = None
         for surrogate, mine in self._parts:
             if (active & mine).any():
-                surrogate.update(plays, rewards, active & mine)
+                surrogate.update(plays, rewards, active & mine, elapsed)
 
     def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
         """Return the posterior of these instances at points."""

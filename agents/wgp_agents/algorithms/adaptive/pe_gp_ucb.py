@@ -172,6 +172,11 @@ class PEGPUCB(Agent):
         for surrogate in self._surrogates:
             surrogate.update(plays, rewards, active)
 
+    def _hallucinate(self, actions: Actions, active: Mask) -> None:
+        plays = self.action_set.embed(actions)
+        for surrogate in self._surrogates:
+            surrogate.hallucinate(plays, active)
+
     def _test(self, tested: Mask, rewards: Array) -> None:
         """Eliminate the chosen candidates of the learners in `tested` where refuted."""
         rows, p = self._rows[tested], self.chosen[tested]

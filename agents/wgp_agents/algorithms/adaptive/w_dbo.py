@@ -112,6 +112,9 @@ class WDBO(GPAgent):
 class RandomFirst(RestartRule):
     """A rule that plays at random until `plays` observations are in; `dim` is d of a box."""
 
+    takes_elapsed = True
+    learns_by_acting = False
+
     def __init__(self, plays: int, batch: int, num_arms: int, dim: int | None) -> None:
         self._plays, self._num_arms, self._dim = plays, num_arms, dim
         self._seen = np.zeros(batch, np.int64)

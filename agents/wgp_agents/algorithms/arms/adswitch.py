@@ -157,6 +157,9 @@ class AdSwitch(ArmsAgent):
         self.steps += active
         self._last[active, arms[active]] = self.steps[active]
 
+    def _hallucinate(self, actions: Indices, active: Mask) -> None:
+        self._last[active, actions[active]] = self.steps[active] + 1  # others have their turn
+
     def _make_room(self) -> None:
         """Double the room for buckets where it may be too small for one more."""
         state, room = self.state, self.state.steps.shape[1]

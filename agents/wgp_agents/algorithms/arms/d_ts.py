@@ -40,6 +40,7 @@ class DTS(IndexAgent):
     """
 
     _needs_noise = False
+    takes_elapsed = True
     statistics: ArmPosterior
 
     def __init__(

@@ -39,6 +39,8 @@ class DUCB(IndexAgent):
     Problems. ALT 2011, policy D-UCB.
     """
 
+    takes_elapsed = True
+    learns_by_acting = False
     statistics: DiscountedPlays
 
     def __init__(

@@ -40,6 +40,8 @@ class SWUCB(IndexAgent):
     Problems. ALT 2011, policy SW-UCB.
     """
 
+    takes_elapsed = True
+    learns_by_acting = False
     statistics: WindowPlays
 
     def __init__(
@@ -62,5 +64,5 @@ class SWUCB(IndexAgent):
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
         del uniform
-        total = np.minimum(self.statistics.steps, self.window)
+        total = self.statistics.counts.sum(axis=1)  # min(t, tau), with one step a play
         return upper_bound(self.statistics, self.scale * np.sqrt(self.xi), total)

@@ -34,6 +34,7 @@ class ThompsonSampling(IndexAgent):
     """
 
     _needs_noise = False
+    takes_elapsed = True
     statistics: ArmPosterior
 
     def __init__(

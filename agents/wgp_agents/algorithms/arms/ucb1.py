@@ -30,6 +30,8 @@ class UCB1(IndexAgent):
     Problem. Machine Learning 47, 2002, policy UCB1.
     """
 
+    takes_elapsed = True
+    learns_by_acting = False
     statistics: AllPlays
 
     def index(self, uniform: UniformStreams) -> Array:

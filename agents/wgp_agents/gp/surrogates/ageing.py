@@ -22,6 +22,7 @@ from wgp_agents.gp.action_sets import ActionSet, Plays
 from wgp_agents.gp.surrogates.posteriors import GramPosterior
 from wgp_agents.gp.surrogates.weighted import WeightedSurrogate
 from wgp_agents.kernels.ageing import AgeingArrays, ageing_update
+from wgp_agents.kernels.elapsed import faded
 from wgp_gym.types import Array, Mask
 
 __all__ = ["AgeingSurrogate", "ageing_sum"]
@@ -77,13 +78,27 @@ class AgeingSurrogate(WeightedSurrogate):
         self.bank.grams[mask] = self.bank.targets[mask] = 0.0
         self._clear(mask)
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Let the past age by a step, and learn from one play."""
-        self._at_hand.clear()
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Let the past age by the steps that go by, and learn from one play."""
         features, rewards = self._gram.scaled(plays, rewards)
-        ageing_update(features, rewards, active, self.basis.rank, self.bank, self._gram.arrays)
-        self._gram.refresh(active)
+        self._age(features, rewards, active, elapsed)
         self.held += active
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let the past age."""
+        nothing = np.zeros((len(active), len(self.basis.phi)))
+        self._age(nothing, np.zeros(len(active)), active, steps)
+
+    def _age(self, features: Array, rewards: Array, active: Mask, elapsed: Array | None) -> None:
+        """Let the sums fade by z_j^elapsed, and add a play."""
+        self._at_hand.clear()
+        bank = self.bank
+        if elapsed is not None:
+            bank = bank._replace(decays=faded(bank.decays, elapsed))
+        ageing_update(features, rewards, active, self.basis.rank, bank, self._gram.arrays)
+        self._gram.refresh(active)
 
 
 def make_bank(ratios: Array, horizon: int, features: int) -> AgeingArrays:

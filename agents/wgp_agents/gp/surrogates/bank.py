@@ -14,9 +14,12 @@ from wgp_agents.kernels.bank import (
     BankArrays,
     BankModels,
     BankRates,
+    bank_elapse,
+    bank_hallucinate,
     bank_posteriors,
     bank_update,
 )
+from wgp_agents.kernels.elapsed import drifted
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["RATES", "ModelBank"]
@@ -76,7 +79,8 @@ class ModelBank(Surrogate):
         models: The models, the first kernel's first. Of equals the first is chosen.
     """
 
-    _constants = ("models",)
+    _constants = ("models", "_step")
+    takes_elapsed = True
 
     def __init__(
         self,
@@ -93,9 +97,11 @@ class ModelBank(Surrogate):
         prior = BONUS * (drift == 0.0) + BONUS * (table == 0)
         self.models = BankModels(drift, noise, table.astype(np.int64), features.rank, prior)
         self.features, self._rates, self._rows = features, rates, np.arange(batch)
+        self._step = self.models.drift[None]  # what each drifts by in one step
         m, shape = int(features.rank.max()), (batch, len(drift))
         self._early_features = np.zeros((rates.warmup, batch, len(features.rank), m))
         self._early_left = np.zeros((rates.warmup, batch, len(features.rank)))
+        self._early_steps = np.zeros((rates.warmup, batch))  # to the next play
         self.kept = BankArrays(
             covariance=np.zeros((*shape, m, m)),
             weights=np.zeros((*shape, m)),
@@ -123,16 +129,20 @@ class ModelBank(Surrogate):
         self.kept.covariance[mask] = np.eye(self.kept.covariance.shape[2])
         self.held[mask] = 0
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Learn from one play of every learner in `active`."""
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Learn from one play of every learner in `active`; scores count plays, drifts time."""
         features, left = self.features.embed(plays)
-        bank_update(features, left, rewards, active, self.models, self._rates, self.kept)
+        drift = self._step if elapsed is None else drifted(self._step, elapsed)
+        bank_update(features, left, rewards, active, drift, self.models, self._rates, self.kept)
         self.held += active
         seen, warmup = self.kept.seen, self._rates.warmup
         early = np.flatnonzero(active & (seen <= warmup))
         if early.size:
             at = seen[early] - 1, early
             self._early_features[at], self._early_left[at] = features[early], left[early]
+            self._early_steps[at] = 1.0 if elapsed is None else elapsed[early]
             grown = early[seen[early] == warmup]
             if grown.size:
                 self._look_back(grown)
@@ -146,10 +156,22 @@ class ModelBank(Surrogate):
             held = self.held.copy()
             self.restart(again)
             self.held[:] = held
-            for features, left, paid in zip(
-                self._early_features, self._early_left, rewards.T, strict=True
-            ):
-                bank_update(features, left, paid, again, self.models, self._rates, self.kept)
+            early = self._early_features, self._early_left, rewards.T, self._early_steps
+            for features, left, paid, steps in zip(*early, strict=True):
+                drift = drifted(self._step, steps)
+                bank_update(features, left, paid, again, drift, self.models, self._rates, self.kept)
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let all models drift."""
+        seen, warmup = self.kept.seen, self._rates.warmup
+        bank_elapse(active, drifted(self._step, steps), self.models, self.kept)
+        early = np.flatnonzero(active & (seen > 0) & (seen <= warmup))
+        self._early_steps[seen[early] - 1, early] += steps[early]
+
+    def hallucinate(self, plays: Plays, active: Mask) -> None:
+        """Count a play in the variances of all models; no score, scale or zero sees it."""
+        features, left = self.features.embed(plays)
+        bank_hallucinate(features, left, active, self.models, self.kept)
 
     @property
     def chosen(self) -> Indices:

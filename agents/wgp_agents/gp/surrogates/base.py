@@ -5,6 +5,8 @@
 | `restart` | forgets all that some learners know |
 | `retune` | gives some another forgetting parameter, for a rule that learns it |
 | `update` | learns from one play of each |
+| `elapse` | lets time go by without a play |
+| `hallucinate` | counts a play whose reward is still to come in the variances |
 | `predict` | returns means and variances at any points |
 | `sample` | draws functions from the posterior, for Thompson sampling |
 """
@@ -55,6 +57,8 @@ class Surrogate(ABC):
     _constants: ClassVar[tuple[str, ...]] = ("basis", "unused", "_rows")
     nothing_forgotten: float = math.inf
     """The value of the forgetting parameter with which everything is kept for good."""
+    takes_elapsed: bool = False
+    """Whether `update` takes `elapsed`, and `elapse` can be called."""
 
     def __init__(self, action_set: ActionSet) -> None:
         self.basis = action_set.basis
@@ -81,14 +85,55 @@ class Surrogate(ABC):
         self.restart(mask, forgetting)
 
     @abstractmethod
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Learn from one play of every learner in `active`, and let a step pass.
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Learn from one play of every learner in `active`, and let time go by.
+
+        A user's own that has no use for `elapsed` may leave it out: it is only given to one that
+        says `takes_elapsed`.
 
         Args:
             plays: What was played.
             rewards: Rewards paid, `(B,)`.
             active: Who learns, `(B,)`.
+            elapsed: How many steps go by, at least 0, `(B,)`; None: one for everybody. Weights and
+                windows take them before the play, which then counts in full, and drifts after it:
+                what is believed is of the next step. So `elapse(e)` and `update(elapsed=0)`, in
+                this order for weights and in the other for drifts and restart periods, are
+                `update(elapsed=e)`.
         """
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let time go by without a play: memories fade, drifts grow, periods go on.
+
+        Args:
+            steps: How many steps go by, at least 0, `(B,)`.
+            active: For whom, `(B,)`.
+
+        Raises:
+            NotImplementedError: If this surrogate knows no time but its plays.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `elapse`: it counts plays.")
+
+    def hallucinate(self, plays: Plays, active: Mask) -> None:
+        """Count a play whose reward is still to come: variances shrink, means stay.
+
+        By default the posterior mean is learned in its place, with no time going by. A surrogate
+        that knows no time takes a step.
+
+        Args:
+            plays: What was played.
+            active: By whom, `(B,)`.
+
+        Source: Desautels, Krause, Burdick. Parallelizing Exploration-Exploitation Tradeoffs in
+        Gaussian Process Bandit Optimization. JMLR 15, 2014 (GP-BUCB).
+        """
+        mean, _ = self.predict_plays(plays)
+        if self.takes_elapsed:
+            self.update(plays, mean, active, np.zeros(len(mean)))
+        else:
+            self.update(plays, mean, active)
 
     @abstractmethod
     def predict(self, points: Points, learners: Indices | None = None) -> Prediction:

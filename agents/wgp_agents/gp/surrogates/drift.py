@@ -23,12 +23,15 @@ import numpy as np
 from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.gp.action_sets import ActionSet, Plays
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
+from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.drift import (
     DriftArrays,
     context_drift,
     drift_deviations,
+    drift_hallucinate,
     drift_update,
 )
+from wgp_agents.kernels.elapsed import drifted
 from wgp_gym.types import Array, Mask
 
 __all__ = ["EPS_GRID", "DriftSurrogate", "FilterSurrogate", "WalkSurrogate", "one_filter"]
@@ -45,6 +48,7 @@ class FilterSurrogate(FeatureSurrogate):
     """
 
     nothing_forgotten = 0.0
+    takes_elapsed = True
     _stores = ("kept",)
 
     def __init__(self, action_set: ActionSet) -> None:
@@ -141,13 +145,32 @@ class DriftSurrogate(FilterSurrogate):
         kept: DriftArrays = self.kept._replace(**grown)
         self.kept = kept
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Learn from one play, and let the function drift to the next step."""
         self._at_hand.clear()
+        kept = self.kept
+        if elapsed is not None:
+            kept = kept._replace(eps=drifted(kept.eps, elapsed))
+        noise = self._noise(plays)
+        drift_update(plays.features, rewards, noise, active, self.basis, kept)
+        self.held += active
+
+    def _noise(self, plays: Plays) -> Array:
+        """Return the noise variances of plays, `(B,)`."""
         noise = self.basis.regularization
-        if not self._exact:
-            noise = noise + plays.residual
-        drift_update(plays.features, rewards, noise, active, self.basis, self.kept)
+        return noise if self._exact else noise + plays.residual
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let the function drift, by 1 - (1 - eps)^steps."""
+        self._at_hand.clear()
+        only_drift(drifted(self.kept.eps, steps), active, self.basis, self.kept)
+
+    def hallucinate(self, plays: Plays, active: Mask) -> None:
+        """Count a play in the variances; it says nothing of eps where that is fitted."""
+        self._at_hand.clear()
+        drift_hallucinate(plays.features, self._noise(plays), active, self.basis, self.kept)
         self.held += active
 
     @property
@@ -155,6 +178,16 @@ class DriftSurrogate(FilterSurrogate):
         """The drift of the chosen filter, `(B,)`."""
         chosen: Array = self.kept.eps[np.arange(len(self.gain)), self.kept.chosen]
         return chosen
+
+
+def only_drift(eps: Array, active: Mask, basis: Basis, kept: DriftArrays) -> None:
+    """Let filters drift by eps `(B, J)`: the Kalman step of a play that shows nothing.
+
+    It has no features and the reward 0, so that no gain, score or mean changes with it.
+    """
+    nothing = np.zeros((len(active), len(basis.phi)))
+    noise = np.ones(len(active))  # log 1 = 0 is what scores change by
+    drift_update(nothing, np.zeros(len(active)), noise, active, basis, kept._replace(eps=eps))
 
 
 def one_filter(batch: int, m: int, n: int) -> DriftArrays:
@@ -212,15 +245,41 @@ class WalkSurrogate(FilterSurrogate):
         self._size[mask] = 1.0
         self.held[mask] = 0
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Learn from one play, and let the function walk to the next step."""
         self._at_hand.clear()
-        now, level = self._size, self._level
-        then = now + self._injection
-        level.eps[:, 0] = self._injection / then
-        noise = self.basis.regularization / now + plays.residual
+        now, noise = self._size, self._noise(plays)
+        self._walk(self._injection if elapsed is None else self._injection * elapsed, active)
+        level = self._level
         drift_update(plays.features, rewards / np.sqrt(now), noise, active, self.basis, level)
-        self._size = np.where(active, then, now)
+        self.held += active
+        self._scale()
+
+    def _noise(self, plays: Plays) -> Array:
+        """Return the noise variances of rewards over v_t^{1/2}, `(B,)`."""
+        noise: Array = self.basis.regularization / self._size + plays.residual
+        return noise
+
+    def _walk(self, added: Array, active: Mask) -> None:
+        """Let v_t grow by `added`, `(B,)`, and set the eps of that."""
+        then = self._size + added
+        self._level.eps[:, 0] = added / then
+        self._size = np.where(active, then, self._size)
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let the function walk."""
+        self._at_hand.clear()
+        self._walk(self._injection * steps, active)
+        only_drift(self._level.eps, active, self.basis, self._level)
+        self._scale()
+
+    def hallucinate(self, plays: Plays, active: Mask) -> None:
+        """Count a play in the variances."""
+        self._at_hand.clear()
+        noise = self._noise(plays)
+        drift_hallucinate(plays.features, noise, active, self.basis, self._level)
         self.held += active
         self._scale()
 

@@ -52,6 +52,9 @@ class RankOnePosterior:
         self.arrays.inverse[mask] = identity / self.basis.regularization[mask, None, None]
         self.arrays.variance[mask] = self.basis.prior
 
+    def refresh(self, active: Mask) -> None:
+        """Do nothing: after each change the posterior is right."""
+
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
         rank_one_update(sign, plays.actions, rewards, active, self.basis, self.arrays)
@@ -128,6 +131,14 @@ class GramPosterior:
         gram.discount_update(sign, features, rewards, active, eta, self.basis, self.arrays)
         if sign > 0:  # an addition follows each removal
             self.refresh(active)
+
+    def fade(self, discount: Array, active: Mask) -> None:
+        """Discount the past of the learners in `active` by `(B,)`, and add nothing."""
+        nothing = np.zeros(self.arrays.target.shape)
+        gram.discount_update(
+            1.0, nothing, nothing[:, 0].copy(), active, discount, self.basis, self.arrays
+        )
+        self.refresh(active)
 
     def scaled(self, plays: Plays, rewards: Array) -> tuple[Array, Array]:
         """Return plays and rewards times (lambda / (lambda + r))^{1/2}, r what features leave out.

@@ -12,7 +12,7 @@ import numpy as np
 from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Predictor
-from wgp_agents.kernels.wdbo import observe
+from wgp_agents.kernels.wdbo import await_reward, observe
 from wgp_agents.kernels.wdbo_future import (
     Rules,
     Space,
@@ -70,6 +70,7 @@ class SpatiotemporalSurrogate(FeatureSurrogate):
     """
 
     _constants = ("_space", "_rules")
+    takes_elapsed = True
 
     def __init__(
         self,
@@ -97,14 +98,16 @@ class SpatiotemporalSurrogate(FeatureSurrogate):
             gain=np.zeros(batch),
             held=np.zeros(batch, np.int64),
             features=np.zeros((batch, size, m)),
-            times=np.zeros((batch, size), np.int64),
+            times=np.zeros((batch, size)),
             rewards=np.zeros((batch, size)),
             noise=np.ones((batch, size)),
             inverse=np.zeros((batch, size, size)),
             influence=np.zeros((batch, size, 2, m)),
             shrinkage=np.zeros((batch, 3, m, m)),
             weights=np.zeros((batch, 2, m)),
-            clock=np.zeros(batch, np.int64),
+            clock=np.zeros(batch),
+            seen=np.zeros(batch, np.int64),
+            since=np.ones(batch),
             lengthscale=self._start.copy(),
             budget=np.ones(batch),
             age=np.zeros(batch, np.int64),
@@ -118,7 +121,7 @@ class SpatiotemporalSurrogate(FeatureSurrogate):
     @property
     def observed(self) -> Indices:
         """The observations so far, `(B,)`."""
-        return self.kept.clock.copy()
+        return self.kept.seen.copy()
 
     @property
     def lengthscale(self) -> Array:
@@ -136,17 +139,40 @@ class SpatiotemporalSurrogate(FeatureSurrogate):
         kept = self.kept
         for array in (kept.mean, kept.gain, kept.held, kept.shrinkage, kept.weights, kept.clock):
             array[mask] = 0
-        kept.age[mask], kept.budget[mask] = 0, 1.0
+        kept.age[mask] = kept.seen[mask] = 0
+        kept.budget[mask] = kept.since[mask] = 1.0
         kept.lengthscale[mask] = self._start[mask]
         kept.variance[mask] = self._rules.signal[mask, None] * self.basis.prior
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Learn from one play, drop what is stale, and let a step pass."""
-        self._at_hand.clear()
-        noise = self.basis.regularization + self._rules.signal * plays.residual
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Learn from one play, drop what is stale, and let time go by."""
         basis, kept, rules = self.basis, self.kept, self._rules
+        noise = self._noise(plays)
         observe(plays.features, rewards, noise, active, rules, self._space, basis, kept)
-        advance_time(active, rules.signal, basis, kept)
+        kept.since[active] = 0.0
+        self.elapse(np.ones(len(rewards)) if elapsed is None else elapsed, active)
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let time go by; the budget grows by it at the next observation."""
+        self._at_hand.clear()
+        self.kept.since[active] += steps[active]
+        advance_time(active, steps, self._rules.signal, self.basis, self.kept)
+
+    def hallucinate(self, plays: Plays, active: Mask) -> None:
+        """Count a play in the variances; it is not fitted to, and costs no budget."""
+        basis, kept, rules = self.basis, self.kept, self._rules
+        mean, _ = self.predict_plays(plays)
+        noise = self._noise(plays)
+        await_reward(plays.features, mean, noise, active, rules, self._space, basis, kept)
+        self._at_hand.clear()
+        advance_time(active, np.zeros(len(mean)), rules.signal, basis, kept)
+
+    def _noise(self, plays: Plays) -> Array:
+        """Return the noise variances of plays, `(B,)`."""
+        noise: Array = self.basis.regularization + self._rules.signal * plays.residual
+        return noise
 
     def criteria(self) -> list[Array]:
         """Return the criteria of the observations held, for the times from the next step on."""

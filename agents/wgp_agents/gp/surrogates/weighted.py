@@ -34,6 +34,7 @@ from wgp_agents.gp.surrogates.posteriors import (
     RankOnePosterior,
     unweighted_posterior,
 )
+from wgp_agents.kernels.elapsed import faded
 from wgp_gym.types import Array, Mask
 
 __all__ = ["DiscountSurrogate", "RestartSurrogate", "WindowSurrogate"]
@@ -43,6 +44,8 @@ LONGEST = 2.0**53
 
 class WeightedSurrogate(FeatureSurrogate):
     """A surrogate whose posterior is one of weighted data."""
+
+    takes_elapsed = True
 
     def __init__(self, action_set: ActionSet, posterior: RankOnePosterior | GramPosterior) -> None:
         super().__init__(action_set)
@@ -71,15 +74,19 @@ class WeightedSurrogate(FeatureSurrogate):
 
 
 class RestartSurrogate(WeightedSurrogate):
-    """The posterior of all data since the last restart, with a restart every `period` observations.
+    """The posterior of all data since the last restart, with a restart every `period` steps.
 
-    A period of infinity keeps everything.
+    A period begins with the first play that it holds; one of infinity keeps everything.
     """
+
+    _constants = ("_one",)
 
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set, unweighted_posterior(action_set))
         self.period = np.full(len(self.held), math.inf)
         self._endless = True  # whether nobody's period ends
+        self._clock = np.zeros(len(self.held))  # steps since the period began
+        self._one = np.ones(len(self.held))
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
@@ -87,70 +94,113 @@ class RestartSurrogate(WeightedSurrogate):
         self._endless = bool((self.period == math.inf).all())
         self._clear(mask)
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
+    def _clear(self, mask: Mask) -> None:
+        super()._clear(mask)
+        self._clock[mask] = 0.0
+
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Learn from one play, and restart the learners whose period is over."""
         self._at_hand.clear()
         self._posterior.change(1.0, plays, rewards, active)
         self.held += active
-        if not self._endless and (full := self.held >= self.period).any():
+        self.elapse(self._one if elapsed is None else elapsed, active)
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let periods go on, and restart the learners whose period is over."""
+        if self._endless:
+            return
+        self._clock += np.where(active & (self.held > 0), steps, 0.0)
+        if (full := self._clock >= self.period).any():
             self._clear(full)
 
 
 class WindowSurrogate(WeightedSurrogate):
-    """The posterior of the last `window` observations. A window of infinity keeps everything."""
+    """The posterior of the plays of the last `window` steps; a window of infinity keeps everything.
 
-    _stores = ("_actions", "_rewards")
+    A play drops out as soon as `window` steps have gone by since it. With one step a play these
+    are the last `window` plays.
+    """
+
+    _stores = ("_actions", "_rewards", "_times")
 
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set, unweighted_posterior(action_set))
         batch = len(self.held)
         self._rows, self._recall = np.arange(batch), action_set.recall
-        self._window = np.full(batch, math.inf)
-        self._bounded, self._places = np.zeros(batch, bool), np.ones(batch, np.int64)
-        self._seen = np.zeros(batch, np.int64)
+        self._window, self._bounded = np.full(batch, math.inf), np.zeros(batch, bool)
+        # Rings of the plays held: the k-th of all is at the place k modulo their length.
+        self._seen, self._clock = np.zeros(batch, np.int64), np.zeros(batch)
         arms = isinstance(action_set, FixedArms)
         shape = () if arms else (action_set.candidates.places.shape[-1],)
         self._actions = np.zeros((batch, 1, *shape), np.int64 if arms else np.float64)
-        self._rewards = np.zeros((batch, 1))
+        self._rewards, self._times = np.zeros((2, batch, 1))
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the window, in steps or infinity."""
         # A window beyond int64 is never full.
         self._window[mask] = np.where(forgetting < LONGEST, forgetting, math.inf)[mask]
         self._bounded = np.isfinite(self._window)
-        self._places = np.where(self._bounded, self._window, 1).astype(np.int64)
-        self._seen[mask] = 0
+        self._seen[mask], self._clock[mask] = 0, 0.0
         self._clear(mask)
 
     def _check_state(self) -> None:
-        check_rooms(self, self._actions, self._rewards)
+        check_rooms(self, self._actions, self._rewards, self._times)
+        check_counts(self, "held", self.held[self._bounded], self._times.shape[1])
         if self._actions.dtype == np.int64:
             check_counts(self, "actions", self._actions, len(self.basis.prior) - 1)
 
     def _make_room(self, size: int) -> None:
-        """Double the store until it holds `size` observations, and no more than were seen."""
-        held = self._actions.shape[1]
-        if size > held:
-            missing = (0, max(size, 2 * held) - held)
-            flat = [(0, 0)] * (self._actions.ndim - 2)
-            self._actions = np.pad(self._actions, ((0, 0), missing, *flat))
-            self._rewards = np.pad(self._rewards, ((0, 0), missing))
+        """Double the rings until they hold `size` plays, each at its place."""
+        room = self._times.shape[1]
+        if size <= room:
+            return
+        numbers = (self._seen - self.held)[:, None] + np.arange(room)
+        old, new = (self._rows[:, None], numbers % room), max(size, 2 * room)
+        for name in self._stores:
+            ring = getattr(self, name)
+            grown = np.zeros((len(ring), new, *ring.shape[2:]), ring.dtype)
+            grown[self._rows[:, None], numbers % new] = ring[old]
+            setattr(self, name, grown)
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Learn from one play, and drop the oldest where the window is full."""
+    def _drop(self, active: Mask) -> bool:
+        """Drop the plays that are too old; return whether there were any."""
+        dropped, bounded = False, active & self._bounded
+        while True:
+            oldest = self._rows, (self._seen - self.held) % self._times.shape[1]
+            age = self._clock - self._times[oldest]
+            late = bounded & (self.held > 0) & (age >= self._window)
+            if not late.any():
+                return dropped
+            plays = self._recall(self._actions[oldest])
+            self._posterior.change(-1.0, plays, self._rewards[oldest], late)
+            self.held -= late
+            dropped = True
+
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Drop what is too old, and learn from one play."""
         self._at_hand.clear()
-        place = self._seen % self._places
-        self._make_room(int(place.max()) + 1)
-        full = active & (self._seen >= self._window)
-        if full.any():
-            oldest = self._recall(self._actions[self._rows, place])
-            self._posterior.change(-1.0, oldest, self._rewards[self._rows, place], full)
+        self._clock += active if elapsed is None else np.where(active, elapsed, 0.0)
+        self._drop(active)
         self._posterior.change(1.0, plays, rewards, active)
         kept = active & self._bounded
-        self._actions[kept, place[kept]] = plays.actions[kept]
-        self._rewards[kept, place[kept]] = rewards[kept]
+        if kept.any():
+            self._make_room(int(self.held[kept].max()) + 1)
+            place = kept, (self._seen % self._times.shape[1])[kept]
+            self._actions[place], self._rewards[place] = plays.actions[kept], rewards[kept]
+            self._times[place] = self._clock[kept]
         self._seen += active
-        self.held += active & ~full
+        self.held += active
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Drop what then is too old."""
+        self._at_hand.clear()
+        self._clock += np.where(active, steps, 0.0)
+        if self._drop(active):
+            self._posterior.refresh(active)
 
 
 class DiscountSurrogate(WeightedSurrogate):
@@ -161,11 +211,13 @@ class DiscountSurrogate(WeightedSurrogate):
 
     Args:
         action_set: What is chosen from.
-        ratios: A discount for each step in place of one for all, `(L,)`.
+        ratios: A discount for each step in place of one for all, `(L,)`. They are of plays, so that
+            such a surrogate does not take `elapsed`.
         tight: Whether the bound uses sigma-acute of [Deng22] Theorem 2, not sigma~.
     """
 
     nothing_forgotten = 1.0
+    _constants = ("takes_elapsed",)
 
     def __init__(
         self, action_set: ActionSet, *, ratios: Array | None = None, tight: bool = False
@@ -174,6 +226,7 @@ class DiscountSurrogate(WeightedSurrogate):
         super().__init__(action_set, self._weighted)
         self._rows = np.arange(len(self.held))
         self._given = ratios is not None
+        self.takes_elapsed = ratios is None
         if ratios is not None:
             self.ratios = np.tile(ratios, (len(self.held), 1))
 
@@ -187,11 +240,34 @@ class DiscountSurrogate(WeightedSurrogate):
         """Go on with another discount, and with all that is held."""
         self.ratios[mask, 0] = forgetting[mask]
 
-    def update(self, plays: Plays, rewards: Array, active: Mask) -> None:
-        """Discount the past and learn from one play."""
+    def _discounts(self) -> Array:
+        """Return the discount of the next step, `(B,)`."""
+        if not self._given:
+            return self.ratios[:, 0]
+        step = np.minimum(self.held, self.ratios.shape[1] - 1)
+        ratios: Array = self.ratios[self._rows, step]
+        return ratios
+
+    def update(
+        self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Discount the past by eta^elapsed, and learn from one play."""
         self._at_hand.clear()
-        discount = self.ratios[:, 0]
-        if self._given:
-            discount = self.ratios[self._rows, np.minimum(self.held, self.ratios.shape[1] - 1)]
+        discount = self._discounts()
+        if elapsed is not None:
+            discount = faded(discount[:, None], elapsed)[:, 0]
         self._weighted.change(1.0, plays, rewards, active, discount)
         self.held += active
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Discount the past by eta^steps."""
+        self._at_hand.clear()
+        self._weighted.fade(faded(self.ratios[:, :1], steps)[:, 0], active)
+
+    def hallucinate(self, plays: Plays, active: Mask) -> None:
+        """Count a play, undiscounted; given weights are of the plays that were paid."""
+        if not self._given:
+            super().hallucinate(plays, active)
+            return
+        self._weighted.change(1.0, plays, self.predict_plays(plays)[0], active)
+        self._at_hand.clear()

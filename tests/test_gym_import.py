@@ -19,7 +19,7 @@ FLOORS = [
     ["wgp_agents.gp", "wgp_agents.arms", "wgp_agents.detectors"],
     ["wgp_agents.algorithms"],
     ["wgp_agents.benchmark"],
-    ["wgp_agents.theory", "wgp_agents.training"],
+    ["wgp_agents.theory", "wgp_agents.training", "wgp_agents.live"],
     ["wgp_agents.cli"],
     ["scripts"],
 ]

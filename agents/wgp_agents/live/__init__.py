@@ -1,0 +1,1 @@
+"""Ask and tell on a running system, in the user's own units."""

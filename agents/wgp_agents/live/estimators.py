@@ -45,7 +45,7 @@ def ratio_terms(rewards: Array, weights: Array) -> Array:
 def doubly_robust_terms(
     rows: Decisions, choices: Indices, weights: Array, discount: float
 ) -> Array:
-    """Return m_t(c_t) + w_t (r_t - m_t(a_t)) of all rows but the first [Dudik11] Eq. (2).
+    """Return m_t(c_t) + w_t (r_t - m_t(a_t)) of all rows but the first [Dudik11].
 
     The model m_t knows the rows before t alone.
     """

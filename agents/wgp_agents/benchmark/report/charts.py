@@ -28,7 +28,7 @@ from wgp_agents.benchmark.report.summary import (
 from wgp_agents.benchmark.statistics import Interval
 from wgp_gym.types import Array
 
-__all__ = ["Chart", "charts", "plain_text"]
+__all__ = ["Chart", "axis", "charts", "plain_text", "rounded"]
 
 DOTS = 100  # runs shown one by one
 WHISKERS = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -6,7 +6,7 @@ import math
 
 from wgp_agents.benchmark.statistics import Interval
 
-__all__ = ["decimals_for", "finite", "for_page", "with_interval"]
+__all__ = ["decimals_for", "finite", "for_page", "number", "with_interval"]
 
 
 def with_interval(found: Interval | None, decimals: int | None = None) -> str:

@@ -44,7 +44,7 @@ function lines(trace, x, banded) {
 function figure({ kind, data, layout, x, agents }) {
   const shown = data.filter(({ agent = null }) => agent === null || isOn(agent));
   const narrow = root.clientWidth < 800;
-  const common = { ...layout, template: template(shown.length), height: 400 };
+  const common = { height: 400, ...layout, template: template(shown.length) };
   const traces = (made) => ({ data: shown.flatMap(made), layout: common });
   if (kind === "lines") return traces((trace) => lines(trace, x, shown.length <= MANY));
   common.hovermode = "closest";

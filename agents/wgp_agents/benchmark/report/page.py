@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wgp_agents.benchmark.files import write_whole
 from wgp_agents.benchmark.report.charts import Chart, charts
@@ -21,7 +22,10 @@ from wgp_agents.benchmark.report.summary import Summary
 from wgp_agents.benchmark.report.tables import page_tables
 from wgp_agents.benchmark.report.text import NOTES, findings, left_out
 
-__all__ = ["page", "preselected", "write_page"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["asset", "page", "page_environment", "policy", "preselected", "write_page"]
 
 CROWD = 8  # agents, of which all are shown at first
 FEW = 6  # competitors that are shown at first of more agents
@@ -34,17 +38,9 @@ def write_page(summary: Summary, path: Path) -> None:
 
 def page(summary: Summary) -> str:
     """Return the HTML text of the page, with every text of the experiment escaped."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from plotly.offline import get_plotlyjs
 
-    environment = Environment(
-        loader=FunctionLoader(asset),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment = page_environment(asset)
     environment.filters |= {"parameters": parameters, "duration": duration}
     drawn = charts(summary)
     style = asset("page.css") + agent_rules([agent.style.colour for agent in summary.agents])
@@ -61,6 +57,21 @@ def page(summary: Summary) -> str:
         data=[asdict(chart) for chart in drawn],
         shown=preselected(summary),
     )
+
+
+def page_environment(load: Callable[[str], str]) -> Environment:
+    """Return where templates are filled in, with every text escaped; `load` finds one by name."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(load),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return environment
 
 
 def asset(name: str) -> str:

@@ -54,7 +54,7 @@ class Choices(ABC):
         """Whether no arm tells anything of another."""
         return False
 
-    def index(self, arm: object, owner: str) -> int:
+    def index(self, arm: object, owner: str, name: str = "arm") -> int:
         """Return the index of an arm.
 
         Raises:
@@ -64,13 +64,13 @@ class Choices(ABC):
             if type(known) is type(arm) and known == arm:
                 return i
         if isinstance(arm, np.generic):
-            return self.index(arm.item(), owner)
+            return self.index(arm.item(), owner, name)
         if is_number(arm, int, float) and not isinstance(arm, bool):
             for i, known in enumerate(self.arms):  # 10 is 10.0
                 if not isinstance(known, bool) and known == arm:
                     return i
         hint = near_miss(arm, [str(one) for one in self.arms])
-        reject("arm", owner, f"one of the {len(self.arms)} arms{hint}", arm)
+        reject(name, owner, f"one of the {len(self.arms)} arms{hint}", arm)
 
     def has(self, arm: object) -> bool:
         """Tell whether there is such an arm, or was."""
@@ -87,7 +87,7 @@ class Choices(ABC):
             if isinstance(allowed, str) or not isinstance(allowed, Sequence | np.ndarray):
                 reject("allowed", owner, "a list of arms", allowed)
             found = np.zeros(len(self.arms), bool)
-            found[[self.index(arm, owner) for arm in allowed]] = True
+            found[[self.index(arm, owner, "allowed") for arm in allowed]] = True
             gone = found & ~self.there
             if gone.any():
                 reject("allowed", owner, "arms that are there", self.arms[int(gone.argmax())])
@@ -244,7 +244,7 @@ class KnobGrid(Choices):
         """That of the knobs."""
         return self.knobs.kernel()
 
-    def index(self, arm: object, owner: str) -> int:
+    def index(self, arm: object, owner: str, name: str = "arm") -> int:
         """Return the nearest point."""
         place = self.knobs.place(cast("Mapping[str, object]", arm), owner)
         return int(np.sum((self._places - place) ** 2, axis=1).argmin())

@@ -118,6 +118,28 @@ class Agent(Stateful, ABC):
     def _hallucinate(self, actions: Actions, active: Mask) -> None:
         """Count plays whose rewards are still to come, as `_learn` gets them; here nothing."""
 
+    def bounds(self) -> Array | None:
+        """Return what the next choice is made by: an upper bound of each arm, `(n,)` or `(B, n)`.
+
+        In the unit of the rewards; None of an agent that chooses in another way.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        return None
+
+    def propensities(self) -> Array | None:
+        """Return the probabilities with which the last `act` chose, `(n,)` or `(B, n)`.
+
+        Call it before the reward is learned. None where they are not known.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        return None
+
     def _reward_bounds(self) -> RewardBounds | None:
         """Return what the learners assume of rewards; None where that is nothing."""
         return None

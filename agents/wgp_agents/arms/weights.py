@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from wgp_agents.arms.agent import ArmsAgent
+from wgp_agents.core.stateful import locked
 from wgp_agents.core.randomness import UniformStreams
 from wgp_gym.types import Array, Indices, Mask
 
@@ -106,6 +107,17 @@ class ExponentialAgent(ArmsAgent):
 
     def _choose(self, uniform: UniformStreams) -> Indices:
         return sample_categorical(self.weights.probabilities(self.allowed), uniform.draw())
+
+    @locked
+    def propensities(self) -> Array:
+        """Return the probabilities with which the last `act` chose, `(K,)` or `(B, K)`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        found = self.weights.probabilities(self.allowed)
+        return found if self.batched else found[0]
 
     def _take(self, arms: Indices, rewards: Array, active: Mask) -> None:
         self.weights.learn(arms, rewards, active, self.allowed)

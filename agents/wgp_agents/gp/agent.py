@@ -278,6 +278,17 @@ class GPAgent(Agent):
         mean, variance, _ = self._predict_domain()
         return posterior_of(mean, np.sqrt(variance), self.batched)
 
+    def bounds(self) -> Array | None:
+        """Return the upper confidence bounds on the domain, `(n,)` or `(B, n)`.
+
+        None of an agent with another acquisition.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        plain = type(self.acquisition) is UpperBound
+        return self.confidence_interval().upper if plain else None
+
     @locked
     def beta(self) -> PerLearner:
         """Return the confidence width of the next choice, a float or `(B,)`.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import NamedTuple, Self, cast, overload
+from typing import TYPE_CHECKING, NamedTuple, Self, cast, overload
 
 import numpy as np
 
@@ -13,14 +13,21 @@ from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
 from wgp_agents.live.decision import Decision
 from wgp_agents.live.events import Event
 from wgp_agents.live.follower import Follower
+from wgp_agents.live.insight import insight_of, runner_up
 from wgp_agents.live.knobs import Knobs
+from wgp_agents.live.learner import Learner
 from wgp_agents.live.occasion import Occasion, occasion_of
-from wgp_agents.live.rewards import RewardKind
+from wgp_agents.live.report import Report
+from wgp_agents.live.reporting import report_of
+from wgp_agents.live.rewards import RewardKind, Rewards, Unit
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name
 from wgp_agents.live.storage import Session, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, as_time, when
-from wgp_gym.types import Json, Mask
+from wgp_gym.types import Array, Json, Mask
 from wgp_gym.validation import check_int, reject
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["LiveBandit"]
 
@@ -232,11 +239,7 @@ class LiveBandit:
         follower.touched = True
         number, learner = follower.count + 1, follower.learner
         action = learner.choose(number, occasion.time, shown, mask)
-        data: dict[str, Json] = {}
-        if (bands := learner.bands()) is not None:
-            mean, std = float(bands[0][action]), float(bands[1][action])
-            data["mean"] = float(rewards.written(mean, learner.unit))
-            data["std"] = float(rewards.spread(mean, std, learner.unit))
+        data = why(learner, rewards, action, mask, lambda i: occasion.label(i, follower.choices))
         return self._decision(self._ask(session, action, occasion, mask, data, key))
 
     def _ask(
@@ -377,14 +380,35 @@ class LiveBandit:
         """
         moment = None if time is None else as_time(time, "expects")
         with self._follower.session():
-            learner, rewards = self._follower.learner, self._settings.rewards
-            found = learner.bands(moment)
-            if found is None:
-                return None
-            mean, std = found
-            return Posterior(
-                rewards.written(mean, learner.unit), rewards.spread(mean, std, learner.unit)
+            return self._expects(moment)
+
+    def _expects(self, time: float | None) -> Posterior | None:
+        learner, rewards = self._follower.learner, self._settings.rewards
+        found = learner.bands(time)
+        if found is None:
+            return None
+        mean, std = found
+        return Posterior(
+            rewards.written(mean, learner.unit), rewards.spread(mean, std, learner.unit)
+        )
+
+    def report(self) -> Report:
+        """Return what there is to say of it: arms, bands, memory, changes, the last decision."""
+        with self._follower.session() as session:
+            learner = self._follower.learner
+            return report_of(
+                self.name,
+                self._settings,
+                self._follower.choices,
+                learner.unit,
+                self._expects(None),
+                insight_of(learner.agent),
+                session.events(),
             )
+
+    def plot(self) -> Figure:
+        """Return the report's picture, of matplotlib."""
+        return self.report().plot()
 
     def log(self) -> list[Event]:
         """Return all that was asked, told and changed, in order."""
@@ -400,3 +424,48 @@ class LiveBandit:
         told = [event for event in events if event.kind in ("told", "amended")]
         reward = cast("float | None", told[-1].data["reward"]) if told else None
         return History(events[0], bool(told), reward)
+
+
+def why(
+    learner: Learner,
+    rewards: Rewards,
+    action: int,
+    allowed: Mask | None,
+    label: Callable[[int], Json],
+) -> dict[str, Json]:
+    """Return what the log says of why an arm was chosen, in the user's unit."""
+    agent, unit, found = learner.agent, learner.unit, dict[str, Json]()
+    bands, bounds = learner.bands(), agent.bounds()
+    found |= described(rewards, unit, bands, bounds, action)
+    rival = None if bounds is None else runner_up(bounds, action, allowed)
+    if rival is not None:
+        one = described(rewards, unit, bands, bounds, rival.action)
+        found["runner_up"] = {"arm": label(rival.action), **one}
+    chances = agent.propensities()
+    if chances is not None:
+        found["propensity"] = float(chances[action])
+    seen = insight_of(agent)
+    if seen.memory is not None:
+        found["memory"] = seen.memory if np.isfinite(seen.memory) else "inf"
+    change = learner.noticed(seen.age, None if bands is None else bands[0])
+    if change is not None:
+        found["changed"] = change * unit.scale
+    return found
+
+
+def described(
+    rewards: Rewards,
+    unit: Unit,
+    bands: tuple[Array, Array] | None,
+    bounds: Array | None,
+    action: int,
+) -> dict[str, Json]:
+    """Return what is expected of an arm, in the user's unit."""
+    found: dict[str, Json] = {}
+    if bands is not None:
+        mean, std = float(bands[0][action]), float(bands[1][action])
+        found["mean"] = float(rewards.written(mean, unit))
+        found["std"] = float(rewards.spread(mean, std, unit))
+    if bounds is not None:
+        found["bound"] = float(rewards.written(bounds[action], unit))
+    return found

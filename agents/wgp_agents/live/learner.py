@@ -30,6 +30,7 @@ from wgp_gym.types import Array, Mask
 
 __all__ = ["Entry", "Learner"]
 
+YOUNG = 10  # steps for which a model that was restarted counts as new
 REST = "live"  # the entry of a state that holds what is not the agent's
 
 
@@ -87,6 +88,7 @@ class Learner:
         self.clock: float | None = None  # up to when the agent has let time go by
         self._taken = 0  # how many of `recent` the agent has taken in for the time being
         self._checkpoint: tuple[Checkpoint, float | None] | None = None
+        self._before: tuple[int | None, Array | None] | None = None  # the last model's age, its means
         self._acted: int | None = None  # the decision whose `act` the settled agent has made
         agent.reset(seed)
 
@@ -228,6 +230,22 @@ class Learner:
         now.restore()
         self.clock = clock
         return mean, std
+
+    def noticed(self, age: int | None, mean: Array | None) -> float | None:
+        """Return by how much expectations have moved, if the agent has noticed a change.
+
+        It has if the model that is played was restarted since the decision before. The size is the
+        largest move of an arm's mean since then, in the agent's unit.
+
+        Args:
+            age: Steps since the model was last restarted; None: not known.
+            mean: What is expected of the arms now, `(n,)`; None: not known.
+        """
+        before, self._before = self._before, (age, mean)
+        if before is None or age is None or before[0] is None or mean is None:
+            return None
+        restarted = age <= YOUNG < before[0] and before[1] is not None
+        return float(np.abs(mean - before[1]).max()) if restarted else None
 
     # To be kept
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
-from wgp_agents.core.argmax import argmax
+from wgp_agents.core.argmax import TIE, argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior, posterior_of
@@ -126,17 +126,49 @@ class AdaptiveWGPUCB(Agent):
 
     def _choose(self, uniform: UniformStreams) -> Actions:
         self.action_set.show(self.arms, self.allowed)
-        mean, variance = self.bank.standardised(self.action_set.candidates)
-        # Scores are in the function's own unit, or ties depended on it.
-        scale = self.bank.scale[:, None]
-        known = scale > 0
-        centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
-        bounds = np.empty_like(centre)
-        upper_bounds(centre, variance, self._width[self.bank.chosen], bounds)
-        picked = argmax(bounds, uniform.draw(), self.allowed)
+        picked = argmax(self._scores(), uniform.draw(), self.allowed)
         if self._exploration > 0.0:
             picked = self._explored(picked, uniform.draw())
         return self.action_set.actions_of(picked)
+
+    def _scores(self) -> Array:
+        """Return the upper bounds of all arms in the function's own unit, `(B, n)`."""
+        mean, variance = self.bank.standardised(self.action_set.candidates)
+        # In another unit, ties depended on it.
+        scale = self.bank.scale[:, None]
+        known = scale > 0
+        centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
+        scores = np.empty_like(centre)
+        upper_bounds(centre, variance, self._width[self.bank.chosen], scores)
+        return scores
+
+    @locked
+    def bounds(self) -> Array:
+        """Return the upper bounds of all arms, `(n,)` or `(B, n)`, in the unit of the rewards.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        found = self.bank.zero[:, None] + self.bank.scale[:, None] * self._scores()
+        return found if self.batched else found[0]
+
+    @locked
+    def propensities(self) -> Array:
+        """Return the probabilities of the last choice: of the best arms, and of exploration.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        scores = self._scores()
+        there = np.ones(scores.shape, bool) if self.allowed is None else self.allowed
+        best = np.where(there, scores, -np.inf).max(axis=1, keepdims=True)
+        tied = there & (scores >= best - TIE)
+        share = self._exploration
+        found = (1.0 - share) * tied / tied.sum(axis=1, keepdims=True)
+        found += share * there / there.sum(axis=1, keepdims=True)
+        return found if self.batched else found[0]
 
     def _explored(self, best: Indices, uniform: Array) -> Indices:
         """Return the best arms, or random ones with the probability of exploration, `(B,)`."""

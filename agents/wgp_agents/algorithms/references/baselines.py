@@ -29,6 +29,20 @@ class Random(Agent):
     def _choose(self, uniform: UniformStreams) -> Actions:
         return anywhere(self.problem, uniform, self.allowed)
 
+    def propensities(self) -> Array | None:
+        """Return 1 over the number of arms that are there, `(n,)` or `(B, n)`; None on a box.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        if self.problem.continuous:
+            return None
+        shape = self.num_learners, len(self.problem.domain)
+        there = np.ones(shape, bool) if self.allowed is None else self.allowed
+        found: Array = there / there.sum(axis=1, keepdims=True)
+        return found if self.batched else found[0]
+
     def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
         pass
 

@@ -1,0 +1,65 @@
+"""What an agent can say of itself at a decision: its bounds, its memory, the changes it noticed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
+from wgp_agents.base import Agent
+from wgp_agents.gp.agent import GPAgent
+from wgp_gym.types import Array, Mask
+
+__all__ = ["Insight", "Rival", "insight_of", "runner_up"]
+
+
+class Insight(NamedTuple):
+    """What an agent says of itself, in its own unit of rewards.
+
+    Attributes:
+        memory: For how many steps an observation counts, may be infinite; None: not known.
+        age: Steps since the model that is played was last restarted; None: not known.
+        noise_std: The standard deviation of the noise; None: not learned.
+        drift: By how much a value of the function moves in a step; None: not learned.
+    """
+
+    memory: float | None = None
+    age: int | None = None
+    noise_std: float | None = None
+    drift: float | None = None
+
+
+class Rival(NamedTuple):
+    """The arm that would have been chosen in the place of another.
+
+    Attributes:
+        action: Its index.
+        bound: Its upper bound.
+    """
+
+    action: int
+    bound: float
+
+
+def insight_of(agent: Agent) -> Insight:
+    """Return what a single agent says of itself."""
+    if isinstance(agent, AdaptiveWGPUCB):
+        belief = agent.belief()
+        scale, drift = float(belief.scale), float(belief.drift)
+        noise = scale * float(np.sqrt(belief.noise_ratio))
+        age = int(agent.bank.age[0])
+        return Insight(float(belief.memory), age, noise, scale * float(np.sqrt(drift)))
+    if isinstance(agent, GPAgent):
+        discount = float(agent.surrogate.ratios[0, -1])
+        if discount < 1.0:
+            return Insight(1.0 / (1.0 - discount))
+    return Insight()
+
+
+def runner_up(bounds: Array, chosen: int, allowed: Mask | None) -> Rival | None:
+    """Return the arm with the largest bound of those that were not chosen; None: there is none."""
+    others = bounds.copy() if allowed is None else np.where(allowed, bounds, -np.inf)
+    others[chosen] = -np.inf
+    best = int(others.argmax())
+    return Rival(best, float(others[best])) if np.isfinite(others[best]) else None

@@ -1,0 +1,251 @@
+"""The report of a live bandit, read from its log."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from wgp_agents.gp.model import Posterior
+from wgp_agents.live.choices import Choices
+from wgp_agents.live.events import Event
+from wgp_agents.live.facts import Arm, Change, Choice, Clock, Considered, History, Unit
+from wgp_agents.live.follower import changes
+from wgp_agents.live.insight import Insight
+from wgp_agents.live.report import Report
+from wgp_agents.live.rewards import Rewards
+from wgp_agents.live.rewards import Unit as RewardUnit
+from wgp_agents.live.settings import Settings
+from wgp_gym.types import Json
+
+__all__ = ["report_of"]
+
+LAST = 100  # decisions, of which each arm's share is reported
+BAND = 1.96  # standard deviations either side, 95 per cent
+FORMULAS = {"real": "", "clicks": "", "counts": "2 sqrt(y + 3/8)", "heavy-tailed": "asinh"}
+
+
+@dataclass
+class Row:
+    """One decision, with its reward as it is now."""
+
+    asked: Event
+    told: bool = False
+    reward: float | None = None
+
+    @property
+    def number(self) -> int:
+        """Which decision it is."""
+        return int(str(self.asked.decision))
+
+
+@dataclass
+class Tally:
+    """What the log has of one arm."""
+
+    plays: int = 0
+    last: Row | None = None
+    last_reward: float | None = None
+    recent: int = 0
+
+
+def rows_of(events: Sequence[Event]) -> list[Row]:
+    """Return the decisions of a log that were not retracted, with their rewards."""
+    changed = changes(events)
+    rows: dict[str, Row] = {}
+    for event in events:
+        name = str(event.decision)
+        change = changed.get(name)
+        if change is not None and change.kind == "retracted":
+            continue
+        if event.kind == "asked":
+            rows[name] = Row(event)
+        elif event.kind == "told":
+            rows[name].told = True
+            rows[name].reward = cast("float | None", (change or event).data["reward"])
+    return list(rows.values())
+
+
+def tallies_of(rows: Sequence[Row]) -> dict[object, Tally]:
+    """Return what the decisions say of each arm, by its label's text."""
+    found: dict[object, Tally] = {}
+    recent = deque(rows, maxlen=LAST)
+    for row in rows:
+        tally = found.setdefault(text(row.asked.data["arm"]), Tally())
+        tally.plays += 1
+        tally.last = row
+        if row.reward is not None:
+            tally.last_reward = row.reward
+    for row in recent:
+        found[text(row.asked.data["arm"])].recent += 1
+    return found
+
+
+def report_of(
+    name: str,
+    settings: Settings,
+    choices: Choices,
+    unit: RewardUnit,
+    expects: Posterior | None,
+    insight: Insight,
+    events: Sequence[Event],
+) -> Report:
+    """Return the report of a bandit.
+
+    Args:
+        name: Its name.
+        settings: What it was made with.
+        choices: What is chosen from now.
+        unit: The agent's unit of rewards.
+        expects: What it expects of the arms, in the user's unit; None: nothing is known.
+        insight: What the agent says of itself.
+        events: Its log.
+    """
+    rows = rows_of(events)
+    told = [row for row in rows if row.told]
+    missing = sum(row.reward is None for row in told)
+    clock: Clock = "decisions"
+    if settings.timescale is not None:
+        clock = "dates" if settings.dated else "numbers"
+    rewards, scale = settings.rewards, unit.scale
+    straight = settings.reward in ("real", "clicks")
+    noise = insight.noise_std if straight and insight.noise_std is not None else None
+    drift = insight.drift if straight and insight.drift is not None else None
+    return Report(
+        name=name,
+        agent=settings.agent,
+        arms=arms_of(choices, expects, tallies_of(rows), min(len(rows), LAST)),
+        num_decisions=len(rows),
+        num_open=len(rows) - len(told),
+        num_missing=missing,
+        num_told=len(told) - missing,
+        noise_std=None if noise is None else noise * scale,
+        drift=None if drift is None else drift * scale,
+        drift_per_time=None if drift is None or clock == "decisions" else drift * scale,
+        memory=insight.memory,
+        memory_time=None if clock == "decisions" else insight.memory,
+        time_unit=time_unit(settings),
+        clock=clock,
+        minimize=settings.minimize,
+        unit=Unit(unit.centre, unit.scale, FORMULAS[settings.reward]),
+        changes=changes_of(rows),
+        choice=choice_of(rows[-1], rewards, unit) if rows else None,
+        history=history_of(rows, clock).thinned(),
+    )
+
+
+def arms_of(
+    choices: Choices,
+    expects: Posterior | None,
+    tallies: Mapping[object, Tally],
+    recent: int,
+) -> tuple[Arm, ...]:
+    """Return what is known of each arm; of offers, nothing is kept."""
+    found = []
+    for i, label in enumerate(choices.arms):
+        tally = tallies.get(text(cast(Json, label)), Tally())
+        mean = None if expects is None else float(expects.mean[i])
+        half = 0.0 if expects is None else BAND * float(expects.std[i])
+        last = tally.last
+        found.append(
+            Arm(
+                label=label if is_plain(label) else text(cast(Json, label)),  # type: ignore[arg-type]
+                mean=mean,
+                low=None if mean is None else mean - half,
+                high=None if mean is None else mean + half,
+                plays=tally.plays,
+                share=tally.recent / max(recent, 1),
+                last_decision=None if last is None else last.number,
+                last_time=None if last is None else last.asked.time,
+                last_reward=tally.last_reward,
+                there=bool(choices.there[i]),
+            )
+        )
+    return tuple(found)
+
+
+def changes_of(rows: Sequence[Row]) -> tuple[Change, ...]:
+    """Return the changes that the agent noticed."""
+    noticed = [row for row in rows if row.asked.data.get("changed") is not None]
+    return tuple(
+        Change(row.number, cast(float, row.asked.data["changed"]), row.asked.time)
+        for row in noticed
+    )
+
+
+def choice_of(row: Row, rewards: Rewards, unit: RewardUnit) -> Choice:
+    """Return why a decision was taken."""
+    data = row.asked.data
+    rival = cast("Mapping[str, Json] | None", data.get("runner_up"))
+    other = None
+    if rival is not None:
+        other = Considered(
+            text(rival["arm"]) if not is_plain(rival["arm"]) else rival["arm"],  # type: ignore[arg-type]
+            number(rival.get("bound")),
+            number(rival.get("mean")),
+            number(rival.get("std")),
+        )
+    label = data["arm"]
+    chosen = Considered(
+        label if is_plain(label) else text(label),  # type: ignore[arg-type]
+        number(data.get("bound")),
+        number(data.get("mean")),
+        number(data.get("std")),
+    )
+    return Choice(row.number, chosen, other, row.asked.time, number(data.get("propensity")))
+
+
+def history_of(rows: Sequence[Row], clock: Clock) -> History:
+    """Return the past of a bandit."""
+    data = [row.asked.data for row in rows]
+    means, stds = ([number(d.get(word)) for d in data] for word in ("mean", "std"))
+    half = [None if m is None or s is None else BAND * s for m, s in zip(means, stds, strict=True)]
+    pairs = list(zip(means, half, strict=True))
+    return History(
+        decision=tuple(row.number for row in rows),
+        time=() if clock == "decisions" else tuple(row.asked.time for row in rows),
+        reward=tuple(row.reward for row in rows),
+        expected=tuple(means),
+        low=tuple(None if m is None or h is None else m - h for m, h in pairs),
+        high=tuple(None if m is None or h is None else m + h for m, h in pairs),
+        memory=tuple(memory_in(d.get("memory")) for d in data),
+    )
+
+
+def memory_in(value: Json) -> float | None:
+    """Return a memory of the log, in which "inf" is infinite."""
+    return math.inf if value == "inf" else number(value)
+
+
+def number(value: Json) -> float | None:
+    """Return a number of the log, if there is one."""
+    return None if value is None else float(cast(float, value))
+
+
+def is_plain(label: object) -> bool:
+    """Tell whether an arm is a number or a text."""
+    return isinstance(label, int | float | str) and not isinstance(label, bool)
+
+
+def text(label: Json) -> str:
+    """Return an arm as a text: of knobs, name = value."""
+    if isinstance(label, Mapping):
+        return ", ".join(f"{name} = {value}" for name, value in label.items())
+    return str(label)
+
+
+def time_unit(settings: Settings) -> str:
+    """Return what a step of the drifting world is called."""
+    if settings.timescale is None:
+        return ""
+    if not settings.dated:
+        return f"{settings.timescale:g}"
+    for name, seconds in (("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0)):
+        if settings.timescale % seconds == 0:
+            count = settings.timescale / seconds
+            return name if count == 1 else f"{count:g} {name}s"
+    return f"{np.round(settings.timescale, 3):g} seconds"

@@ -321,9 +321,9 @@ SE = SquaredExponential(0.2)
 WAVE = FourierFeatures(np.ones((2, 2)), np.ones(2))
 EMPIRICAL = Empirical(np.eye(2))
 QUADRATURE = r"The 'kernel' parameter of quadrature_features must be SquaredExponential, "
-QUADRATURE += r"ModifiedMatern or, for dim 1, Matern\. Got '{}' instead"
+QUADRATURE += r"ModifiedMatern or, for dim 1, Matern, or a product of such, .*\. Got '{}' instead"
 RANDOM_KERNEL = r"The 'kernel' parameter of random_features must be SquaredExponential, "
-RANDOM_KERNEL += r"Matern or ModifiedMatern\. Got '{}' instead"
+RANDOM_KERNEL += r"Matern or ModifiedMatern, on columns or not, .* of these\. Got '{}' instead"
 NODES = r"'degree' parameter .* degree\^dim <= 100,000, dim being {}\. Got {} instead"
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [

@@ -15,19 +15,15 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import roots_hermite
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
-from wgp_gym.kernels import (
-    Kernel,
-    Matern,
-    ModifiedMatern,
-    SquaredExponential,
-    matern_profile,
-)
+from wgp_gym.kernels import Kernel, SquaredExponential, matern_profile
+from wgp_gym.spectral import AxisKernel, axis_kernels, random_frequencies
 from wgp_gym.types import Array
 from wgp_gym.validation import MAX_NUMBERS, as_floats, check_float, check_int, reject
 
@@ -172,19 +168,30 @@ def share_pairs(nodes: Array, weights: Array) -> tuple[Array, Array]:
     return nodes[first:], shared
 
 
-def tensor_features(nodes: Array, weights: Array, dim: int) -> FourierFeatures:
-    """Return the features of the product over `dim` axes of a symmetric rule, each `(m,)`.
+def tensor_features(rules: Sequence[tuple[Array, Array]]) -> FourierFeatures:
+    """Return the features of the product over the axes of symmetric rules, nodes and weights.
 
     Weights below 1e-14 are left out and the rest scaled, so that phi(x)^T phi(x) = k(x, x) = 1.
     """
     grid, product = np.zeros((1, 0)), np.ones(1)
-    for _ in range(dim):
+    for nodes, weights in rules:
         column = np.tile(nodes, len(grid))[:, None]
         grid = np.concatenate([np.repeat(grid, len(nodes), axis=0), column], axis=1)
         product = np.outer(product, weights).ravel()
     half, shared = share_pairs(grid, product)
     kept = shared >= SMALLEST_WEIGHT
     return FourierFeatures(half[kept], shared[kept] / shared[kept].sum())
+
+
+def axis_rule(kernel: AxisKernel | None, degree: int) -> tuple[Array, Array]:
+    """Return a quadrature rule of one axis, nodes and weights, `(m,)` each."""
+    if kernel is None:
+        return np.zeros(1), np.ones(1)
+    (length,) = kernel.lengths(1)
+    if isinstance(kernel, SquaredExponential):
+        rho, weights = hermite_rule(degree)
+        return math.sqrt(2) / length * rho, weights
+    return matern_rule(degree, length, kernel.nu)
 
 
 def quadrature_features(kernel: Kernel, dim: int, degree: int) -> FourierFeatures:
@@ -197,7 +204,8 @@ def quadrature_features(kernel: Kernel, dim: int, degree: int) -> FourierFeature
     the same up to sign, so one of the two serves: m^d features, and the same phi(x)^T phi(y).
 
     Args:
-        kernel: SquaredExponential, ModifiedMatern or, for `dim` 1, Matern.
+        kernel: SquaredExponential, ModifiedMatern, for `dim` 1 Matern, or a product of such, each
+            on columns of its own.
         dim: The dimension d of the points.
         degree: The nodes along each axis (m-bar), in [1, 200], with at most 100,000 in all.
 
@@ -207,25 +215,26 @@ def quadrature_features(kernel: Kernel, dim: int, degree: int) -> FourierFeature
     owner = "quadrature_features"
     dim = check_int("dim", dim, owner, 1, MAX_DIM)
     degree = check_int("degree", degree, owner, 1, MAX_DEGREE)
-    if dim * math.log(degree) > math.log(MAX_NODES) + 1e-9:  # the power itself may be huge
-        reject("degree", owner, f"such that degree^dim <= {MAX_NODES:,}, dim being {dim}", degree)
-    if isinstance(kernel, SquaredExponential):
-        rho, weights = hermite_rule(degree)
-        return tensor_features(math.sqrt(2) / kernel.lengthscale * rho, weights, dim)
-    if isinstance(kernel, ModifiedMatern) or (isinstance(kernel, Matern) and dim == 1):
-        return tensor_features(*matern_rule(degree, kernel.lengthscale, kernel.nu), dim)
-    rule = "SquaredExponential, ModifiedMatern or, for dim 1, Matern"
-    reject("kernel", owner, rule, type(kernel).__name__)
+    axes = axis_kernels(kernel, dim, owner)
+    used = sum(own is not None for own in axes)
+    if used * math.log(degree) > math.log(MAX_NODES) + 1e-9:  # the power itself may be huge
+        rule = f"such that degree^dim <= {MAX_NODES:,}, dim being {used}"
+        reject("degree", owner, rule, degree)
+    rules = {own: axis_rule(own, degree) for own in set(axes)}
+    return tensor_features([rules[own] for own in axes])
 
 
 def random_features(kernel: Kernel, dim: int, count: int, seed: int) -> FourierFeatures:
     """Return features with frequencies drawn from the kernel's spectral measure, [RR07].
 
     It is normal for SquaredExponential, multivariate t with 2 nu degrees of freedom for Matern,
-    and one such t for each axis for ModifiedMatern; all divided by l.
+    and one such t for each axis for ModifiedMatern; all divided by l. A frequency of a product is
+    the sum of one of each part, that of a sum one of a part drawn by its weight; one of some
+    columns is 0 in the others.
 
     Args:
-        kernel: SquaredExponential, Matern or ModifiedMatern.
+        kernel: SquaredExponential, Matern or ModifiedMatern, on columns or not, and sums and
+            products of these.
         dim: The dimension d of the points.
         count: The number of frequencies M; there are 2 M features.
         seed: The seed of the draw, at least 0.
@@ -236,16 +245,10 @@ def random_features(kernel: Kernel, dim: int, count: int, seed: int) -> FourierF
     owner = "random_features"
     dim = check_int("dim", dim, owner, 1, MAX_DIM)
     count = check_int("count", count, owner, 1, MAX_NUMBERS // dim)
-    if not isinstance(kernel, (SquaredExponential, Matern, ModifiedMatern)):
-        rule = "SquaredExponential, Matern or ModifiedMatern"
-        reject("kernel", owner, rule, type(kernel).__name__)
     rng = np.random.default_rng(check_int("seed", seed, owner, 0))
-    frequencies = rng.standard_normal((count, dim)) / kernel.lengthscale
-    if not isinstance(kernel, SquaredExponential):
-        divisors = dim if isinstance(kernel, ModifiedMatern) else 1
-        freedom = 2 * kernel.nu
-        frequencies /= np.sqrt(rng.chisquare(freedom, (count, divisors)) / freedom)
-    return FourierFeatures(frequencies, np.full(count, 1 / count))
+    frequencies = random_frequencies(kernel, dim, count, rng, owner)
+    total = kernel.diagonal(np.zeros((1, dim))).item()  # 1, or the sum of a sum's weights
+    return FourierFeatures(frequencies, np.full(count, total / count))
 
 
 def sup_error(features: FourierFeatures, kernel: Kernel, points: Array) -> float:

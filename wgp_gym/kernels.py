@@ -13,18 +13,28 @@ References:
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wgp_gym.arrays import ReadOnlyArrays, frozen
+from wgp_gym.arm_kernels import Categorical, Empirical
+from wgp_gym.kernel_algebra import (
+    Factors,
+    FeatureKernel,
+    Kernel,
+    OnColumns,
+    Product,
+    Sum,
+    factors_for,
+    pair_shape,
+)
 from wgp_gym.types import Array
-from wgp_gym.validation import as_floats, check_choice, check_float, is_number, reject
+from wgp_gym.validation import check_choice, check_float, is_number, reject
 
 __all__ = [
+    "Categorical",
     "CentredLinear",
     "Empirical",
     "FeatureKernel",
@@ -33,7 +43,10 @@ __all__ = [
     "Linear",
     "Matern",
     "ModifiedMatern",
+    "OnColumns",
+    "Product",
     "SquaredExponential",
+    "Sum",
     "check_lengthscale",
     "check_smoothness",
     "make_kernel",
@@ -44,40 +57,6 @@ KernelName = Literal["se", "matern", "linear", "modified-matern"]
 # Beyond, on [0, 1]^d, every kernel is 1 everywhere or at x = y alone, up to rounding.
 SHORTEST, LONGEST = 1e-9, 1e9
 SMOOTHNESSES = (0.5, 1.5, 2.5)
-OFF_PLACE = 0.01  # of the way to the next arm; observations show places in single precision
-
-
-class Kernel(ABC):
-    """A positive semi-definite function of two points of [0, 1]^d."""
-
-    @abstractmethod
-    def __call__(self, X: Array, Y: Array) -> Array:
-        """Evaluate k on all pairs.
-
-        Args:
-            X: Points, `(..., n, d)`.
-            Y: Points, `(..., m, d)`.
-
-        Returns:
-            The values k(x_i, y_j), `(..., n, m)`.
-        """
-
-    @abstractmethod
-    def diagonal(self, X: Array) -> Array:
-        """Return k(x_i, x_i) for the points `X` `(..., n, d)`, as `(..., n)`."""
-
-
-class FeatureKernel(Kernel):
-    """A kernel that is a product of d features: its functions are f(x) = theta^T phi(x)."""
-
-    @abstractmethod
-    def features(self, X: Array) -> Array:
-        """Return phi of the points `X` `(..., n, d)`, as `(..., n, d)`: k = phi phi^T."""
-
-
-def pair_shape(X: Array, Y: Array) -> tuple[int, ...]:
-    """Return the shape of the values of all pairs of `X` `(..., n, d)` and `Y` `(..., m, d)`."""
-    return (*np.broadcast_shapes(X.shape[:-2], Y.shape[:-2]), X.shape[-2], Y.shape[-2])
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
@@ -122,17 +101,60 @@ class Stationary(Kernel):
 
     Args:
         lengthscale: The length l over which values stay correlated, in the unit of x, in
-            [1e-9, 1e9].
+            [1e-9, 1e9]; or one for each of the d dimensions.
 
     Raises:
-        ValueError: If a parameter is out of its range.
+        ValueError: If a parameter is out of its range; where it is evaluated, if the points have
+            not one dimension for each lengthscale.
     """
 
-    lengthscale: float = 0.2
+    lengthscale: float | Sequence[float] = 0.2
 
     def __post_init__(self) -> None:
-        value = check_lengthscale(self.lengthscale, type(self).__name__)
+        owner, given = type(self).__name__, self.lengthscale
+        value: float | tuple[float, ...]
+        if isinstance(given, np.ndarray | list | tuple):
+            value = tuple(check_lengthscale(each, owner) for each in given)
+            if not value:
+                reject("lengthscale", owner, "a float, or one for each dimension", given)
+        else:
+            value = check_lengthscale(given, owner)
         object.__setattr__(self, "lengthscale", value)  # frozen, so set through object
+
+    def lengths(self, dim: int) -> tuple[float, ...]:
+        """Return the lengthscale of each of d dimensions, `(d,)`.
+
+        Raises:
+            ValueError: If there is not one for each.
+        """
+        given = self.lengthscale
+        if not isinstance(given, tuple):
+            assert isinstance(given, float)
+            return (given,) * dim
+        if len(given) != dim:
+            owner = type(self).__name__
+            reject("lengthscale", owner, f"a float, or {dim}, one for each dimension", given)
+        return given
+
+    def scaled(self, factors: Factors) -> Self:
+        """Return the kernel with its lengthscale times a factor, or one for each dimension."""
+        given = self.lengthscale
+        dim = len(given) if isinstance(given, tuple) else np.size(factors)
+        own = factors_for(factors, dim, type(self).__name__)
+        if isinstance(given, float) and np.ndim(factors) == 0:
+            return replace(self, lengthscale=own[0] * given)
+        pairs = zip(own, self.lengths(dim), strict=True)
+        return replace(self, lengthscale=tuple(factor * length for factor, length in pairs))
+
+    def measured(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
+        """Return points in the unit of a lengthscale, and that lengthscale.
+
+        The points stay as they are where all dimensions have one lengthscale.
+        """
+        if isinstance(self.lengthscale, float):
+            return X, Y, self.lengthscale
+        lengths = np.array(self.lengths(np.shape(X)[-1]))
+        return X / lengths, Y / lengths, 1.0
 
     def diagonal(self, X: Array) -> Array:
         """Return k(x, x) = 1, `(..., n)`."""
@@ -145,7 +167,8 @@ class SquaredExponential(Stationary):
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
-        value: Array = np.exp(squared_distances(X, Y) / (-2 * self.lengthscale**2))
+        X, Y, length = self.measured(X, Y)
+        value: Array = np.exp(squared_distances(X, Y) / (-2 * length**2))
         return value
 
 
@@ -169,7 +192,8 @@ class Matern(Stationary):
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
-        return matern_profile(np.sqrt(squared_distances(X, Y)), self.lengthscale, self.nu)
+        X, Y, length = self.measured(X, Y)
+        return matern_profile(np.sqrt(squared_distances(X, Y)), length, self.nu)
 
 
 @dataclass(frozen=True)
@@ -190,9 +214,9 @@ class ModifiedMatern(Stationary):
     def __call__(self, X: Array, Y: Array) -> Array:
         """Evaluate k on all pairs, `(..., n, m)`."""
         value = np.ones(pair_shape(X, Y))
-        for axis in range(X.shape[-1]):
+        for axis, length in enumerate(self.lengths(X.shape[-1])):
             distance = np.abs(X[..., :, None, axis] - Y[..., None, :, axis])
-            value *= matern_profile(distance, self.lengthscale, self.nu)
+            value *= matern_profile(distance, length, self.nu)
         return value
 
 
@@ -241,60 +265,6 @@ class CentredLinear(FeatureKernel):
     def features(self, X: Array) -> Array:
         """Return x = 2u - 1 for the points u in `X` `(..., n, d)`, `(..., n, d)`."""
         return 2 * np.asarray(X, float) - 1
-
-
-@dataclass(frozen=True, eq=False)
-class Empirical(ReadOnlyArrays, Kernel):
-    """A given covariance matrix of n arms that have no coordinates.
-
-    Arm i stands at i / (n - 1), the place that an observation shows for it.
-
-    Args:
-        matrix: Symmetric, positive semi-definite, `(n, n)`, diagonal at most 1.
-
-    Raises:
-        ValueError: If the matrix is not of this kind.
-    """
-
-    matrix: Array
-
-    def __post_init__(self) -> None:
-        K = as_floats("matrix", self.matrix, "Empirical", "a symmetric square matrix")
-        square = K.ndim == 2 and K.shape[0] == K.shape[1] > 0 and bool(np.isfinite(K).all())
-        if not square or not np.allclose(K, K.T, atol=1e-12):
-            reject("matrix", "Empirical", "a symmetric square matrix", K)
-        if not 0 < K.diagonal().max() <= 1 + 1e-12:
-            reject("matrix", "Empirical", "of diagonal at most 1", K.diagonal().max())
-        if np.linalg.eigvalsh(K)[0] < -1e-10:
-            reject("matrix", "Empirical", "positive semi-definite", np.linalg.eigvalsh(K)[0])
-        object.__setattr__(self, "matrix", frozen(K))  # frozen, so set through object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Empirical) and np.array_equal(self.matrix, other.matrix)
-
-    def __hash__(self) -> int:
-        return hash((self.matrix + 0.0).tobytes())  # the sum makes one zero of -0.0 and 0.0
-
-    def arms(self, X: Array) -> NDArray[np.intp]:
-        """Return the arms that stand at `X` `(..., n, 1)`, as `(..., n)`.
-
-        Raises:
-            ValueError: If there is a point where no arm stands.
-        """
-        place = np.asarray(X)[..., 0] * (len(self.matrix) - 1)
-        arm = np.rint(place)
-        there = (np.abs(place - arm) < OFF_PLACE) & (arm >= 0) & (arm < len(self.matrix))
-        if not there.all():
-            reject("X", "Empirical", "places i / (n - 1) of its arms", X)
-        return arm.astype(np.intp)
-
-    def __call__(self, X: Array, Y: Array) -> Array:
-        """Evaluate k on all pairs, `(..., n, m)`."""
-        return np.asarray(self.matrix[self.arms(X)[..., :, None], self.arms(Y)[..., None, :]])
-
-    def diagonal(self, X: Array) -> Array:
-        """Return k(x, x), `(..., n)`."""
-        return np.asarray(self.matrix.diagonal()[self.arms(X)])
 
 
 def make_kernel(name: KernelName, lengthscale: float, nu: float) -> Kernel:

@@ -79,6 +79,7 @@ class BanditProblem(ReadOnlyArrays):
             reject("domain", owner, DOMAIN_RULE, self.domain)
         if isinstance(self.kernel, Empirical) and len(self.kernel.matrix) != len(domain):
             reject("domain", owner, f"the {len(self.kernel.matrix)} arms of its kernel", domain)
+        self.kernel(domain[:1], domain[:1])  # refuses points of another dimension
         self._keep("domain", frozen(domain))
         check_bool("continuous", self.continuous, owner)
         if check_bool("contextual", self.contextual, owner) and self.continuous:

@@ -12,7 +12,6 @@ import numpy as np
 
 from wgp_gym.envs.episode import Episode, linear_rewards
 from wgp_gym.envs.task import Task
-from wgp_gym.kernels import FeatureKernel
 from wgp_gym.types import Actions, Array
 
 __all__ = ["RewardFunctions", "gather", "make_reward_functions"]
@@ -128,8 +127,9 @@ class ChangingArmRewards(RewardFunctions):
 
     def __init__(self, task: Task, episodes: Sequence[Episode]) -> None:
         super().__init__(task, episodes)
-        assert isinstance(task.kernel, FeatureKernel)
-        self._features = task.kernel.features
+        features = task.kernel.feature_map()
+        assert features is not None  # the task has refused any other
+        self._features = features
         self._theta = gather(episodes, "coefficients")  # (K, B, d)
         self._arms = gather(episodes, "arms")  # (T, B, n, d)
 

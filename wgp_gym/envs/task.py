@@ -13,7 +13,7 @@ from wgp_gym.arrays import ReadOnlyArrays, frozen
 from wgp_gym.envs.episode import Episode, linear_episode, make_episode, rescale
 from wgp_gym.envs.noise import LARGEST, SMALLEST, GaussianNoise, Noise
 from wgp_gym.envs.optimum import BoxSearch, Search, search_points
-from wgp_gym.kernels import FeatureKernel, Kernel
+from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, position_per_step
@@ -78,7 +78,7 @@ class Task(ReadOnlyArrays, ABC):
         self.arm_names = None if arm_names is None else list(arm_names)
         self.reward_range = reward_range
         self.contextual = check_bool("contextual", contextual, owner)
-        if self.contextual and not isinstance(kernel, FeatureKernel):
+        if self.contextual and kernel.feature_map() is None:
             rule = f"False for the kernel {type(kernel).__name__}, which has no finite features"
             reject("contextual", owner, rule, contextual)
         self.link = link
@@ -116,8 +116,9 @@ class Task(ReadOnlyArrays, ABC):
         functions = self.rescaled(functions)
         if arms is None:
             return make_episode(self.schedule, functions, self._search, self.norm_bound)
-        assert isinstance(self.kernel, FeatureKernel)
-        phi = self.kernel.features(arms.astype(float))
+        features = self.kernel.feature_map()
+        assert features is not None  # the constructor has refused any other
+        phi = features(arms.astype(float))
         return linear_episode(self.schedule, functions, phi, self.norm_bound, self.link, arms)
 
     def problem(self) -> BanditProblem:

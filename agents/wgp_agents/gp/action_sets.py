@@ -13,7 +13,7 @@ from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.kernels.basis import make_basis
 from wgp_gym.features import FeatureMap, Features, exact_features
-from wgp_gym.kernels import FeatureKernel, Kernel
+from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Actions, Array, Indices, Mask
 from wgp_gym.validation import reject
@@ -240,10 +240,11 @@ class ChangingArms(ActionSet):
     _constants = ("_map", "_stand_ins")
 
     def __init__(self, source: FeatureSource, domain: Array, regularization: Array) -> None:
-        self._map: FeatureMap
+        self._map: Callable[[Array], Array]
         if isinstance(source, Kernel):
-            assert isinstance(source, FeatureKernel)  # `feature_source` has refused any other
-            self._map = source.features
+            found = source.feature_map()
+            assert found is not None  # `feature_source` has refused any other
+            self._map = found
         else:
             self._map = source
         self._stand_ins = np.broadcast_to(domain, (len(regularization), *domain.shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -19,8 +20,9 @@ from wgp_gym.fourier import (
     random_features,
     sup_error,
 )
-from wgp_gym.kernels import FeatureKernel, Kernel, Linear, SquaredExponential
+from wgp_gym.kernels import Kernel, Linear, SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.spectral import axis_kernels
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, check_choice, reject
 
@@ -55,11 +57,7 @@ def feature_source(features: FeatureChoice, problem: BanditProblem, owner: str) 
     if callable(features):
         return GivenMap(features, owner)
     check_choice("features", features, owner, FEATURES)
-    if (
-        features != "linear"
-        and problem.contextual
-        and not isinstance(problem.kernel, FeatureKernel)
-    ):
+    if features != "linear" and problem.contextual and problem.kernel.feature_map() is None:
         rule = "'linear' or a feature map where arms are drawn anew at each step"
         reject("features", owner, rule, features)
     kernel, dim = problem.kernel, problem.domain.shape[1]
@@ -68,7 +66,7 @@ def feature_source(features: FeatureChoice, problem: BanditProblem, owner: str) 
     if features == "random":
         return random_features(kernel, dim, RANDOM_FREQUENCIES, RANDOM_SEED)
     if features == "linear":
-        return kernel if isinstance(kernel, FeatureKernel) else Linear()
+        return Linear() if kernel.feature_map() is None else kernel
     return kernel
 
 
@@ -80,24 +78,25 @@ def quadrature_degree(problem: BanditProblem, owner: str) -> int:
     degree is that of T = 10,000.
     """
     kernel, dim = problem.kernel, problem.domain.shape[1]
+    axes = [own for own in axis_kernels(kernel, dim, "quadrature_features") if own is not None]
     horizon = problem.horizon or USUAL_HORIZON
     degree = degree_for(horizon, gain_order(horizon, dim))
-    error = axis_error(kernel, degree)
+    error = axis_error(axes, degree)
     while error > QUADRATURE_ERROR and degree < MAX_DEGREE:
         degree = min(math.ceil(1.25 * degree), MAX_DEGREE)
-        error = axis_error(kernel, degree)
-    if error > QUADRATURE_ERROR or degree**dim > MAX_NODES:
+        error = axis_error(axes, degree)
+    if error > QUADRATURE_ERROR or degree ** len(axes) > MAX_NODES:
         why = f"leave an error of {error:.0e}" if error > QUADRATURE_ERROR else "are too many"
-        rule = f"'exact' or 'random' for {kernel}, d = {dim}: {degree}^{dim} nodes {why}"
+        rule = f"'exact' or 'random' for {kernel}, d = {dim}: {degree}^{len(axes)} nodes {why}"
         reject("features", owner, rule, "quadrature")
     return degree
 
 
-def axis_error(kernel: Kernel, degree: int) -> float:
-    """Return the error of the SE kernel's quadrature along one axis; 0 for any other kernel."""
-    if not isinstance(kernel, SquaredExponential):
-        return 0.0
-    return sup_error(quadrature_features(kernel, 1, degree), kernel, AXIS)
+def axis_error(axes: Sequence[Kernel], degree: int) -> float:
+    """Return the largest error of the quadrature along an axis with an SE kernel; 0 of others."""
+    smooth = {kernel for kernel in axes if isinstance(kernel, SquaredExponential)}
+    errors = [sup_error(quadrature_features(one, 1, degree), one, AXIS) for one in smooth]
+    return max(errors, default=0.0)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from wgp_agents.gp.tuning import USUAL_HORIZON
 from wgp_agents.kernels.scores import upper_bounds
 from wgp_agents.parameters import LARGEST, checked_grid
 from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
-from wgp_gym.validation import check_float, check_size
+from wgp_gym.validation import as_floats, check_float, check_size, reject
 
 __all__ = ["AdaptiveWGPUCB", "Belief"]
 
@@ -40,7 +40,8 @@ class Belief(NamedTuple):
         memory: The number of steps for which an observation counts: at most 2 / eps, and at most
             the steps since the model was last restarted.
         noise_ratio: The variance of the noise over that of the function.
-        lengthscale: The factor of the kernel's lengthscale.
+        lengthscale: The factor of the kernel's lengthscale; where it has one for each dimension,
+            `(d,)` or `(B, d)`.
         scale: The function's standard deviation, in the unit of rewards.
     """
 
@@ -71,7 +72,8 @@ class AdaptiveWGPUCB(Agent):
             0.3; where T is unknown, those of T = 10,000. With the other two grids there are at most
             2,000 models.
         noise_ratios: The values of lambda, each in [1e-9, 1e9].
-        lengthscales: Factors of the kernel's lengthscale, if it has one, in [1e-6, 1e6].
+        lengthscales: Factors of the kernel's lengthscales, if it has some, in [1e-6, 1e6], `(G,)`;
+            or a row of one for each dimension, `(G, d)`.
         width: Factor >= 0 of the confidence width.
         exploration: The probability in [0, 1) with which it plays a random arm. Without it, while
             the arm that it plays stays as it is, it may never see that another has become better.
@@ -100,9 +102,7 @@ class AdaptiveWGPUCB(Agent):
         grid = drift_grid(self.problem.horizon or USUAL_HORIZON) if drifts is None else drifts
         rates = checked_grid("drifts", grid, owner, 0.0, 1.0).tolist()
         ratios = checked_grid("noise_ratios", noise_ratios, owner, LOW, HIGH).tolist()
-        factors = tuple(
-            checked_grid("lengthscales", lengthscales, owner, SHORTEST, LONGEST).tolist()
-        )
+        factors = checked_factors(owner, lengthscales, self.problem.domain.shape[1])
         counts = {"drifts": len(rates), "noise_ratios": len(ratios), "lengthscales": len(factors)}
         check_size(owner, counts, {"drifts": 8, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
         check_float("width", width, owner, 0.0, LARGEST)
@@ -112,9 +112,10 @@ class AdaptiveWGPUCB(Agent):
         self.action_set = make_action_set(
             self.problem.kernel, self.problem, unit, grid=True, max_features=1
         )
-        features = kernel_features(self.problem, kernels_of(self.problem.kernel, factors))
+        kernels = kernels_of(self.problem.kernel, factors.tolist())
+        features = kernel_features(self.problem, kernels)
         self.bank = ModelBank(self.action_set, features, rates, ratios)
-        self._factors = np.array(factors)
+        self._factors = factors
         eps = self.bank.models.drift
         with np.errstate(divide="ignore"):
             self._width = width * np.where(eps > 0, np.sqrt(-np.log(eps)), STILL)
@@ -219,7 +220,28 @@ class AdaptiveWGPUCB(Agent):
         with np.errstate(divide="ignore", over="ignore"):
             memory = np.minimum(2.0 / drift, self.bank.age)
         found = (drift, memory, models.noise[q], self._factors[models.table[q]], self.bank.scale)
-        return Belief(*(a if self.batched else float(a[0]) for a in found))
+        # One number, or a row of one for each dimension.
+        return Belief(*(a if self.batched else a[0] if a.ndim > 1 else float(a[0]) for a in found))
+
+
+def checked_factors(owner: str, given: ArrayLike, dim: int) -> Array:
+    """Return the factors of the lengthscales, `(G,)` or `(G, d)`.
+
+    Raises:
+        ValueError: If they are not of this kind.
+    """
+    try:
+        flat = np.ndim(given) < 2
+    except ValueError:  # rows of unequal length
+        flat = True
+    if flat:
+        return checked_grid("lengthscales", given, owner, SHORTEST, LONGEST)
+    rule = f"a list of numbers in [{SHORTEST:g}, {LONGEST:g}], or of rows of {dim} such numbers"
+    rows = as_floats("lengthscales", given, owner, rule)
+    fit = rows.ndim == 2 and rows.size and rows.shape[1] == dim
+    if not fit or not ((rows >= SHORTEST) & (rows <= LONGEST)).all():
+        reject("lengthscales", owner, rule, given)
+    return rows
 
 
 def drift_grid(horizon: int) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.adaptive.bandit_over_bandit import bandit_over
-from wgp_agents.algorithms.linear.defaults import LinearParameters, linear_parameters
+from wgp_agents.algorithms.linear.defaults import LinearParameters, linear_dim, linear_parameters
 from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import WindowSurrogate
@@ -67,7 +67,7 @@ class BOBLinUCB(GPAgent):
         **common: Unpack[LinearParameters],
     ) -> None:
         owner, problem = "BOBLinUCB", problem_reader(env)()
-        horizon, dim = problem.known_horizon(owner), problem.domain.shape[1]
+        horizon, dim = problem.known_horizon(owner), linear_dim(problem)
         if block_length is None:
             block_length = default_block(horizon, dim)
         self.block_length = check_int("block_length", block_length, owner, 1, horizon)

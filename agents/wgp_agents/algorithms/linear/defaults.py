@@ -22,6 +22,7 @@ from wgp_agents.gp.confidence import GivenWidth
 from wgp_agents.gp.gain_bounds import GainChoice
 from wgp_agents.gp.tuning import MAX_RATE, NEEDS_GIVEN, BudgetChoice, Forgetting
 from wgp_agents.gp.width import Confidence
+from wgp_gym.kernels import Linear
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_names
@@ -30,6 +31,7 @@ __all__ = [
     "LinearParameters",
     "TunedParameters",
     "Tuning",
+    "linear_dim",
     "linear_parameters",
     "tuned_parameters",
 ]
@@ -108,11 +110,17 @@ def tuned_parameters(
     return cast(TunedParts, {"forgetting": forgetting, **shared})
 
 
+def linear_dim(problem: BanditProblem) -> int:
+    """Return the d of the features: that of the points, but where the kernel has others."""
+    features = problem.kernel.feature_map() or Linear().features
+    return int(features(problem.domain[:1]).shape[1])
+
+
 def linear_rate(
     problem: BanditProblem, gain: Array, variation_budget: Array, *, corrected: bool, offset: float
 ) -> Array:
     """Return 1 - eta, `(B,)`, at most 1/2: see `TunedParameters`."""
-    dim, horizon = problem.domain.shape[1], problem.known_horizon(*NEEDS_GIVEN)
+    dim, horizon = linear_dim(problem), problem.known_horizon(*NEEDS_GIVEN)
     budget = variation_budget + offset
     rate: Array = (budget / (dim * horizon)) ** (2 / 3)
     if corrected:

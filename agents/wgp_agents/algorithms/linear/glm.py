@@ -28,7 +28,7 @@ from wgp_agents.kernels.glm import GLMNumbers, GLMState, fit, indices
 from wgp_agents.kernels.glm_projection import confine
 from wgp_agents.parameters import model_noise, norm_bounds, not_drawn
 from wgp_gym.arrays import kept
-from wgp_gym.kernels import FeatureKernel, Linear
+from wgp_gym.kernels import Linear
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import check_choice
@@ -216,10 +216,8 @@ class GLMUCB(IndexAgent):
 
 def arm_features(problem: BanditProblem) -> Array:
     """Return the features of the arms, `(n, d)`: those of `Linear` where the kernel has none."""
-    kernel = problem.kernel
-    if not isinstance(kernel, FeatureKernel):
-        kernel = Linear()
-    return np.ascontiguousarray(kernel.features(problem.domain))
+    features = problem.kernel.feature_map() or Linear().features
+    return np.ascontiguousarray(features(problem.domain))
 
 
 def forgetting_rate(tuning: Tuning, horizon: int, dim: int, variation_budget: Array) -> Array:

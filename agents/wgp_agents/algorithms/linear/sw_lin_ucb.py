@@ -7,7 +7,7 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from wgp_agents.algorithms.linear.defaults import TunedParameters, tuned_parameters
+from wgp_agents.algorithms.linear.defaults import TunedParameters, linear_dim, tuned_parameters
 from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.weighted import WindowSurrogate
@@ -36,6 +36,6 @@ class SWLinUCB(GPAgent):
     def __init__(
         self, env: EnvLike, *, window: ArrayLike | None = None, **common: Unpack[TunedParameters]
     ) -> None:
-        form = partial(cheung_width, dim=problem_reader(env)().domain.shape[1])
+        form = partial(cheung_width, dim=linear_dim(problem_reader(env)()))
         parameters = tuned_parameters("SWLinUCB", "window", window, common)
         super().__init__(env, surrogate=WindowSurrogate, width_form=form, **parameters)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from wgp_agents.gp.action_sets import Plays, Points
 from wgp_gym.features import Extension, exact_features
-from wgp_gym.kernels import FeatureKernel, Kernel, Matern, ModifiedMatern, SquaredExponential
+from wgp_gym.kernel_algebra import Factors
+from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices
 
@@ -115,14 +116,16 @@ class ChangingFeatures(KernelFeatures):
     `domain` are stand-ins for the arms, `(n, d)`.
     """
 
-    def __init__(self, kernel: FeatureKernel, domain: Array) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: Kernel, domain: Array) -> None:
+        found = kernel.feature_map()
+        assert found is not None  # others have no features of new arms
+        self._map = found
         self._level = math.sqrt(LEVEL * kernel.diagonal(domain).mean())
         self.rank = np.array([self._features(domain[:1]).shape[1]], np.int64)
 
     def _features(self, places: Array) -> Array:
         """Return the features of points `(q, d)`, `(q, m)`."""
-        return np.column_stack([np.full(len(places), self._level), self._kernel.features(places)])
+        return np.column_stack([np.full(len(places), self._level), self._map(places)])
 
     def embed(self, plays: Plays) -> tuple[Array, Array]:
         """Return the features of the points played."""
@@ -142,11 +145,14 @@ def tolerance_of(kernel: Kernel, domain: Array) -> float:
     return TOLERANCE * float(kernel.diagonal(domain).max())
 
 
-def kernels_of(kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
-    """Return the kernel with its lengthscale times each factor; itself alone if it has none."""
-    if isinstance(kernel, SquaredExponential | Matern | ModifiedMatern):
-        return [replace(kernel, lengthscale=factor * kernel.lengthscale) for factor in factors]
-    return [kernel]
+def kernels_of(kernel: Kernel, factors: Sequence[Factors]) -> list[Kernel]:
+    """Return the kernel with its lengthscales times each of the factors.
+
+    Each is a number, or one for each dimension. A kernel without a lengthscale comes alone.
+    """
+    found = [kernel.scaled(factor) for factor in factors]
+    same = all(one == kernel for one in found)
+    return [kernel] if same and not np.all(np.asarray(factors) == 1.0) else found
 
 
 def kernel_features(problem: BanditProblem, kernels: list[Kernel]) -> KernelFeatures:
@@ -154,5 +160,4 @@ def kernel_features(problem: BanditProblem, kernels: list[Kernel]) -> KernelFeat
     if not problem.contextual:
         return FixedFeatures(kernels, problem.domain)
     (kernel,) = kernels
-    assert isinstance(kernel, FeatureKernel)  # others have no features of new arms
     return ChangingFeatures(kernel, problem.domain)

@@ -1,0 +1,106 @@
+"""Agents on kernels with a lengthscale for each dimension, and on kernels made of kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import LEARNERS
+
+import wgp_agents
+from wgp_agents import WGPUCB, AdaptiveWGPUCB, SWLinUCB
+from wgp_agents.algorithms.linear.defaults import linear_dim
+from wgp_gym.kernels import Kernel, Linear, Matern, OnColumns, SquaredExponential
+from wgp_gym.problem import BanditProblem
+
+SE = SquaredExponential
+DOMAIN = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 6)] * 2), axis=-1).reshape(-1, 2)
+
+
+def problem(kernel: Kernel, **kwargs: Any) -> BanditProblem:
+    return BanditProblem(kernel, DOMAIN, 200, 0.1, 1.0, 1.0, **kwargs)
+
+
+def played(agent: Any, steps: int = 25) -> list[int]:
+    rng, actions = np.random.default_rng(0), []
+    agent.reset(0)
+    for _ in range(steps):
+        actions.append(agent.act())
+        agent.observe(actions[-1], float(np.sin(5 * DOMAIN[actions[-1], 0])) + rng.normal(0, 0.1))
+    return actions
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_agent_plays_a_product_kernel(name: str) -> None:
+    kernel = OnColumns(SE(0.3), 0) * OnColumns(SE(0.5), 1)
+    assert len(played(wgp_agents.make(name, problem(kernel)), 12)) == 12
+
+
+def test_a_product_over_columns_is_the_kernel_of_two_lengths() -> None:
+    one = WGPUCB(problem(SE((0.3, 0.6))), discount=0.9)
+    two = WGPUCB(problem(OnColumns(SE(0.6), 1) * OnColumns(SE(0.3), 0)), discount=0.9)
+    assert played(one) == played(two)
+    for a, b in zip(one.posterior(), two.posterior(), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-7)
+
+
+@pytest.mark.parametrize("features", ["quadrature", "random"])
+def test_fourier_features_of_two_lengths(features: Any) -> None:
+    exact = WGPUCB(problem(SE((0.4, 0.8))), discount=0.9)
+    other = WGPUCB(problem(SE((0.4, 0.8))), discount=0.9, features=features)
+    most = {"quadrature": 1e-5, "random": 0.2}[features]
+    assert np.max(other.feature_error()) < most
+    # With the lengths of the other dimension each, the error would be of the order of 1.
+    swapped = WGPUCB(problem(SE((0.8, 0.4))), discount=0.9, features=features)
+    table = swapped.action_set.domain_features(np.arange(len(DOMAIN)))
+    assert np.abs(table @ table.T - SE((0.4, 0.8))(DOMAIN, DOMAIN)).max() > 0.3
+    played(exact)
+
+
+def test_quadrature_is_as_fine_as_the_shortest_length_asks() -> None:
+    with pytest.raises(ValueError, match="'features' parameter of WGPUCB .* nodes"):
+        WGPUCB(problem(SE((0.5, 0.004))), discount=0.9, features="quadrature")
+
+
+def test_adaptive_takes_factors_of_each_dimension() -> None:
+    rows = [(1.0, 1.0), (0.5, 2.0)]
+    agent = AdaptiveWGPUCB(problem(SE(0.4)), lengthscales=rows)
+    own = AdaptiveWGPUCB(problem(SE((0.4, 0.4))), lengthscales=np.array(rows))
+    assert played(agent) == played(own)
+    belief = agent.belief()
+    assert tuple(np.asarray(belief.lengthscale).tolist()) in rows
+    alone = AdaptiveWGPUCB(problem(SE((0.2, 0.8))), lengthscales=[1.0])
+    only = AdaptiveWGPUCB(problem(SE(0.4)), lengthscales=rows[1:])
+    assert played(alone) == played(only)
+    assert np.asarray(only.belief().lengthscale).tolist() == [0.5, 2.0]
+    batch = AdaptiveWGPUCB(BanditProblem.stack([problem(SE(0.4))] * 3), lengthscales=rows)
+    batch.reset(0)
+    assert np.shape(batch.belief().lengthscale) == (3, 2)
+
+
+def test_a_kernel_without_lengthscales_is_one_model() -> None:
+    sizes = {}
+    for kernel in (Linear(), OnColumns(Linear(), 0) + Linear(), SE(0.3), SE(0.3) * Linear()):
+        agent = AdaptiveWGPUCB(problem(kernel), drifts=[0.0], noise_ratios=[0.1])
+        sizes[str(kernel)[:10]] = len(agent.bank.models.table)
+    assert list(sizes.values()) == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("bad", [[[1.0]], [[1.0, 0.0]], [[1.0, 2.0], [1.0]], [[[1.0, 2.0]]], [[]]])
+def test_other_factors_are_refused(bad: Any) -> None:
+    with pytest.raises(
+        ValueError, match="'lengthscales' parameter of AdaptiveWGPUCB must be a list"
+    ):
+        AdaptiveWGPUCB(problem(SE(0.4)), lengthscales=bad)
+
+
+def test_linear_agents_count_the_features_of_a_product() -> None:
+    kernel = OnColumns(Linear(), 0) * OnColumns(Linear(), 1) + Linear()
+    assert linear_dim(problem(kernel)) == 3
+    assert linear_dim(problem(SE(0.2))) == linear_dim(problem(Linear())) == 2
+    agent = SWLinUCB(problem(kernel), window=10)
+    played(agent)
+    assert agent.action_set.basis.rank.max() <= 3
+    matern = wgp_agents.make("qff-wgp-ucb", problem(OnColumns(Matern(0.5), 0)))
+    assert np.max(matern.feature_error()) < 0.01

@@ -23,13 +23,14 @@ def started(*command: object) -> subprocess.Popen[str]:
         [sys.executable, str(CHILD), *map(str, command)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    out, _ = process.communicate("go\n", timeout=300)
-    assert process.returncode == 0
+    out, err = process.communicate("go\n", timeout=300)
+    assert (process.returncode, err) == (0, "")
     return out
 
 
@@ -47,9 +48,6 @@ def whole_log(storage: str) -> list[Event]:
 def several(kind: str, storage: str, count: int, *arguments: object) -> None:
     """Run processes that begin at once."""
     processes = [started(kind, storage, f"process{i}", *arguments) for i in range(count)]
-    for process in processes:
-        assert process.stdin
-        process.stdin.flush()
     for output in map(finished, processes):
         assert output == ""
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn, get_args
 
 from wgp_gym.types import Json
-from wgp_gym.validation import check_choice, check_float, reject
+from wgp_gym.validation import check_choice, check_float, cut, reject, shown
 
 __all__ = [
     "KINDS",
@@ -142,7 +142,8 @@ def as_text(data: Mapping[str, Json], name: str = "data", owner: str = "Event") 
         fault = ("", data)
     if fault is not None:
         where, value = fault
-        rule = f"a mapping of plain JSON (finite numbers, no other types){where and ' at ' + where}"
+        place = f" at {cut(where)}" if where else ""
+        rule = f"a mapping of plain JSON (finite numbers, no other types){place}"
         reject(name, owner, rule, value)
     return ENCODE(data)
 
@@ -179,7 +180,7 @@ def unlike_json(value: object, where: str = "", depth: int = 0) -> tuple[str, ob
     for key, part in value.items() if isinstance(value, Mapping) else enumerate(value):
         if mapping and not (isinstance(key, str) and whole(key)):
             return where, key
-        fault = unlike_json(part, f"{where}[{key!r}]", depth + 1)
+        fault = unlike_json(part, f"{where}[{shown(key)}]", depth + 1)
         if fault:
             return fault
     return None

@@ -1,8 +1,9 @@
 """What the tests share: every registered id, its variants, a way to make one, and who fits it."""
 
 import functools
+import itertools
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
     "WGPBandit-ArmsAbrupt-v0": [{"reward": "gaussian"}],
 }
 
+NUMBERS = itertools.count(1)
 LONG = 2000  # steps from which on a test that plays whole episodes takes shorter ones
 
 
@@ -217,6 +219,43 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests pay rewards that no B allows; `test_agents_units.py` looks at the warning."""
     config.addinivalue_line("filterwarnings", "ignore::wgp_agents.core.units.RewardUnits")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Yield the URL of a PostgreSQL server; a test is skipped where none is installed."""
+    from postgres_server import server
+
+    pytest.importorskip("psycopg")
+    with server() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> str:
+    """Return the URL of a new database of PostgreSQL."""
+    import psycopg
+
+    name = f"test{next(NUMBERS)}"
+    with psycopg.connect(postgres_server.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres_server.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return a new database: a SQLite file, then one of a PostgreSQL server."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres"))
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    """Return where a live bandit may be kept: memory, or a new database."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres"))
+    return f"sqlite:///{tmp_path / 'shop.db'}" if request.param == "sqlite" else None
 
 
 @pytest.fixture(scope="session")

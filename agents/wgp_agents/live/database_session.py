@@ -20,7 +20,7 @@ __all__ = ["DatabaseSession"]
 AT_ONCE = 500  # values in one statement
 
 BANDIT = (
-    sql.select(bandits.c.id, bandits.c.format)
+    sql.select(bandits.c.id, bandits.c.format, bandits.c.settings.is_not(None).label("made"))
     .where(bandits.c.name == bindparam("name"))
     .with_for_update()  # SQLite has no such lock and needs none
 )
@@ -75,20 +75,19 @@ class DatabaseSession:
         self._last = int(connection.execute(LAST, self._me).scalar_one() or 0)
 
     def _claim(self) -> tuple[int, bool]:
-        """Lock the bandit's row until the transaction ends; return its id and whether it was there.
+        """Lock the bandit's row until the transaction ends; return its id and whether it was made.
 
         Of two that make one of the same name, the second waits for the first.
         """
-        made, me = True, {"name": self._name}
+        me = {"name": self._name}
         while (row := self._connection.execute(BANDIT, me).one_or_none()) is None:
-            done = self._connection.execute(NEW_BANDIT, {**me, "format": FORMAT})
-            made = done.rowcount == 0
+            self._connection.execute(NEW_BANDIT, {**me, "format": FORMAT})
         if row.format != FORMAT:
             raise ValueError(
                 f"The bandit {self._name!r} is kept in the format {row.format}; this version of "
                 f"wgp-gym reads {FORMAT}. Use the version that wrote it."
             )
-        return int(row.id), made
+        return int(row.id), bool(row.made)
 
     @property
     def last(self) -> int:

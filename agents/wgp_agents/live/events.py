@@ -17,11 +17,11 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NoReturn, get_args
 
 from wgp_gym.types import Json
-from wgp_gym.validation import check_choice, check_float, reject
+from wgp_gym.validation import check_choice, check_float, cut, reject, shown
 
 __all__ = [
     "KINDS",
@@ -41,6 +41,7 @@ Kind = Literal["asked", "told", "amended", "retracted", "arms"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LONGEST = 500  # characters of a name or a key: an index of PostgreSQL holds 2,704 bytes
 DEEPEST = 100  # levels of `data`
+ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=dict).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ def numbered(events: Iterable[Event], last: int) -> list[tuple[Event, str]]:
         if event.key is not None:
             keys.add(event.key)
         moment, text = event.time if event.time is None else float(event.time), as_text(event.data)
-        found.append((replace(event, data=from_text(text), time=moment, seq=seq, at=now), text))
+        kept = Event(event.kind, event.decision, from_text(text), moment, event.key, seq, now)
+        found.append((kept, text))
     return found
 
 
@@ -140,9 +142,10 @@ def as_text(data: Mapping[str, Json], name: str = "data", owner: str = "Event") 
         fault = ("", data)
     if fault is not None:
         where, value = fault
-        rule = f"a mapping of plain JSON (finite numbers, no other types){where and ' at ' + where}"
+        place = f" at {cut(where)}" if where else ""
+        rule = f"a mapping of plain JSON (finite numbers, no other types){place}"
         reject(name, owner, rule, value)
-    return json.dumps(data, allow_nan=False, separators=(",", ":"), default=dict)
+    return ENCODE(data)
 
 
 def from_text(text: str) -> dict[str, Json]:
@@ -155,7 +158,7 @@ def arm_text(event: Event) -> str | None:
     """Return the arm that a summary counts an event for, as JSON; None: none, or one too long."""
     if "arm" not in event.data:
         return None
-    text = json.dumps(event.data["arm"], separators=(",", ":"), default=dict)
+    text = ENCODE(event.data["arm"])
     return text if len(text) <= LONGEST else None
 
 
@@ -177,7 +180,7 @@ def unlike_json(value: object, where: str = "", depth: int = 0) -> tuple[str, ob
     for key, part in value.items() if isinstance(value, Mapping) else enumerate(value):
         if mapping and not (isinstance(key, str) and whole(key)):
             return where, key
-        fault = unlike_json(part, f"{where}[{key!r}]", depth + 1)
+        fault = unlike_json(part, f"{where}[{shown(key)}]", depth + 1)
         if fault:
             return fault
     return None

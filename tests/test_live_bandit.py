@@ -56,7 +56,7 @@ def test_asked_and_told_in_turn_it_is_the_agent_itself():
         decision = bandit.ask()
         agent.reseed(draws_of(5, k))
         assert decision.index == agent.act()
-        mean, std = agent.posterior()
+        mean, _ = agent.posterior()
         if k > 1:
             assert decision.mean == mean[decision.index]
             assert decision.std is not None
@@ -119,7 +119,9 @@ def test_what_is_amended_or_retracted_has_never_been(agent, late):
     log = [e for e in bandit.log() if e.decision != decisions[3].id]
     for event in log:
         if event.kind == "asked":
-            paid = [e for e in log if e.decision == event.decision and e.kind in ("told", "amended")]
+            paid = [
+                e for e in log if e.decision == event.decision and e.kind in ("told", "amended")
+            ]
             other.record(event.data["arm"], paid[-1].data["reward"])
     if agent in ("master", "exp3"):  # their draws follow the number of the decision
         return
@@ -161,12 +163,14 @@ def test_made_again_it_goes_on_as_if_it_had_never_stopped(agent, tmp_path):
         asked = [bandit.ask() for bandit in (kept, same)]
         assert asked[0] == asked[1]
     kept.close()
-    np.testing.assert_array_equal(knows(LiveBandit.open(tmp_path / "shop.db", "espresso")), knows(same))
+    np.testing.assert_array_equal(
+        knows(LiveBandit.open(tmp_path / "shop.db", "espresso")), knows(same)
+    )
 
 
 def test_other_settings_under_a_name_that_is_taken_are_refused(tmp_path):
     live(storage=tmp_path / "shop.db").close()
-    with pytest.raises(ValueError, match="'minimize'.*LiveBandit.open"):
+    with pytest.raises(ValueError, match=r"'minimize'.*LiveBandit\.open"):
         live(storage=tmp_path / "shop.db", minimize=True)
     with pytest.raises(ValueError, match="'name'"):
         LiveBandit.open(tmp_path / "shop.db", "latte")
@@ -261,7 +265,7 @@ def test_contexts_change_what_is_best():
     bandit = LiveBandit(Arms(["ice", "tea"]), contexts=Knobs(temperature=(-10, 40)))
     rng = np.random.default_rng(0)
     right = []
-    for k in range(200):
+    for _ in range(200):
         heat = float(rng.uniform(-10, 40))
         decision = bandit.ask(context={"temperature": heat})
         best = "ice" if heat > 15 else "tea"

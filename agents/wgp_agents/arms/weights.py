@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from wgp_agents.arms.agent import ArmsAgent
-from wgp_agents.core.stateful import locked
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.stateful import locked
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["ExponentialAgent", "ExponentialWeights", "exploration_rate", "sample_categorical"]

@@ -51,7 +51,7 @@ class History(NamedTuple):
 class LiveBandit:
     """An agent on a running system.
 
-        seller = LiveBandit(Arms([9.99, 10.99, 12.99]), storage="sqlite:///shop.db", name="espresso")
+        seller = LiveBandit(Arms([9.99, 10.99, 12.99]), storage="shop.db", name="espresso")
         decision = seller.ask()
         seller.tell(decision.id, 41_320.0)
 

@@ -95,6 +95,10 @@ class Choices(ABC):
             reject("allowed", owner, "at least one arm that is there", allowed)
         return None if found.all() else found
 
+    def spread(self, most: int) -> Array:
+        """Return at most so many places that fill those where arms may stand, `(q, d)`."""
+        return self.places
+
     def add(self, arm: object, features: Mapping[str, object] | None, owner: str) -> None:
         """Take in a new arm, or one that was removed."""
         reject("arm", owner, f"left out: {type(self).__name__} has no single arms", arm)
@@ -173,7 +177,8 @@ class Arms(Choices):
             return np.linspace(0.0, 1.0, n)[:, None]
         if self.ordered:
             values = np.array(self.arms, float)[:, None]
-            return np.clip((values - values.min()) / (values.max() - values.min()), 0.0, 1.0)
+            scaled: Array = (values - values.min()) / (values.max() - values.min())
+            return np.clip(scaled, 0.0, 1.0)
         knobs = self.knobs
         rows = [self._features[i] for i in range(n)]
         return np.array([knobs.place(row) for row in rows])
@@ -274,8 +279,11 @@ class Offers(Choices):
     @property
     def places(self) -> Array:
         """Points that stand for the offers, `(most, d)`."""
-        found = np.array([self.knobs.place(p) for p in self.knobs.points(self.most)])
-        return np.resize(found, (self.most, self.knobs.dim))
+        return np.resize(self.spread(self.most), (self.most, self.knobs.dim))
+
+    def spread(self, most: int) -> Array:
+        """Return at most so many places that fill the ranges of the features, `(q, d)`."""
+        return np.array([self.knobs.place(dict(p)) for p in self.knobs.points(most)])
 
     @property
     def kernel(self) -> Kernel:

@@ -110,9 +110,10 @@ class LiveBandits:
         self._store = open_store(storage, name, owner="LiveBandits")
         with self._store.session() as session:
             self._settings = agreed(settings, session, name, agent, "LiveBandits")
-            self.names = list(self._settings.names)
+            self.names = list(self._settings.names or ())
             self._place = {one: i for i, one in enumerate(self.names)}
             self._choices = self._settings.new_choices()
+            self._count = np.zeros(len(self.names), np.int64)
             self._rebuild(session)
 
     def close(self) -> None:
@@ -160,7 +161,7 @@ class LiveBandits:
         ]
         return dict(zip(who.tolist(), self._extend(session, events), strict=True))
 
-    def _describe(self, who: Array, actions: list[int], data: list[dict[str, Json]]) -> None:
+    def _describe(self, who: Indices, actions: list[int], data: list[dict[str, Json]]) -> None:
         """Say what each of the arms chosen is, and what is expected of it."""
         rewards, unit, rows = self._settings.rewards, self._learner.unit, np.arange(len(who))
         found = self._learner.bands(who)
@@ -211,7 +212,7 @@ class LiveBandits:
         rewards, unit = self._settings.rewards, self._learner.unit
         return rewards.written(found[0][0], unit), rewards.spread(found[0][0], found[1][0], unit)
 
-    def _places(self, names: Sequence[str]) -> Array:
+    def _places(self, names: Sequence[str]) -> Indices:
         if isinstance(names, str) or len({*names}) < len(names):
             reject("names", "ask", "a list of names, none twice", names)
         for name in names:

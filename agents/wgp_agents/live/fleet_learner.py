@@ -75,7 +75,7 @@ class FleetLearner:
         agent.reset(seed)
 
     def choose(self, who: Indices, numbers: Sequence[int]) -> Indices:
-        """Return the actions of the learners `who` `(k,)`, each at a decision of its own, `(k,)`."""
+        """Return the actions of the learners `who` `(k,)`, at these decisions, `(k,)`."""
         self._take_all(who)
         mask = np.zeros(len(self.recent), bool)
         mask[who] = True

@@ -120,7 +120,7 @@ class Follower:
             return
         try:
             head, _, body = kept.data.partition(b"\n")
-            about = cast("dict[str, Json]", from_text(head.decode()))
+            about = from_text(head.decode())
             self.choices = choices_of(about["choices"])
             if kept.fingerprint != self.settings.fingerprint(self.choices.to_json()):
                 raise ValueError("It is of other settings.")

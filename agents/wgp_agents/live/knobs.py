@@ -13,8 +13,8 @@ from typing import TypeAlias, cast
 import numpy as np
 from scipy.stats import qmc
 
-from wgp_gym.kernel_algebra import Categorical, OnColumns
-from wgp_gym.kernels import Kernel, SquaredExponential
+from wgp_gym.kernel_algebra import OnColumns
+from wgp_gym.kernels import Categorical, Kernel, SquaredExponential
 from wgp_gym.types import Array
 from wgp_gym.validation import is_number, near_miss, reject
 
@@ -52,7 +52,7 @@ class Axis:
         """Return where a value stands in [0, 1]."""
         if not is_number(value, int, float, np.integer, np.floating) or isinstance(value, bool):
             reject(self.name, owner, f"a number in [{self.low:g}, {self.high:g}]", value)
-        number = float(cast(float, value))
+        number = float(value)  # type: ignore[arg-type]  # one of the kinds above
         if not self.low <= number <= self.high:
             reject(self.name, owner, f"in [{self.low:g}, {self.high:g}]", value)
         if self.kind == "int" and number != round(number):
@@ -69,7 +69,8 @@ class Axis:
             number = self.low + place * (self.high - self.low)
         if self.kind == "int":
             return round(number)
-        return min(max(float(f"{number:.9g}"), self.low), self.high)  # 30, not 30.000000000000004
+        short = float(f"{number:.9g}")
+        return min(max(short, self.low), self.high)  # 30, not 30.000000000000004
 
     @property
     def count(self) -> float:
@@ -98,7 +99,7 @@ class Choice:
         if value not in self.values:
             hint = near_miss(value, [str(one) for one in self.values])
             reject(self.name, owner, f"one of {list(self.values)}{hint}", value)
-        return self.values.index(cast(KnobValue, value)) / max(len(self.values) - 1, 1)
+        return self.values.index(value) / max(len(self.values) - 1, 1)
 
     def value(self, place: float) -> KnobValue:
         """Return the category at a place."""
@@ -240,12 +241,12 @@ def axis_of(name: str, given: object) -> Axis | Choice:
     return Choice(name, values)
 
 
-def knobs_of_columns(columns: Mapping[str, Sequence[object]]) -> Knobs:
+def knobs_of_columns(columns: Mapping[str, Sequence[KnobValue]]) -> Knobs:
     """Return the knobs whose ranges are those of the values in some columns."""
     found: dict[str, KnobRange] = {}
     for name, values in columns.items():
-        numbers = [v for v in values if is_number(v, int, float, np.integer, np.floating)]
-        if len(numbers) == len(values) and not any(isinstance(v, bool) for v in values):
+        numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        if len(numbers) == len(values):
             low, high = float(min(numbers)), float(max(numbers))
             found[name] = (low, high if high > low else low + 1.0)
         else:

@@ -88,7 +88,9 @@ class Learner:
         self.clock: float | None = None  # up to when the agent has let time go by
         self._taken = 0  # how many of `recent` the agent has taken in for the time being
         self._checkpoint: tuple[Checkpoint, float | None] | None = None
-        self._before: tuple[int | None, Array | None] | None = None  # the last model's age, its means
+        self._before: tuple[int | None, Array | None] | None = (
+            None  # the last model's age, its means
+        )
         self._acted: int | None = None  # the decision whose `act` the settled agent has made
         agent.reset(seed)
 
@@ -244,8 +246,9 @@ class Learner:
         before, self._before = self._before, (age, mean)
         if before is None or age is None or before[0] is None or mean is None:
             return None
-        restarted = age <= YOUNG < before[0] and before[1] is not None
-        return float(np.abs(mean - before[1]).max()) if restarted else None
+        if before[1] is None or not age <= YOUNG < before[0]:
+            return None
+        return float(np.abs(mean - before[1]).max())
 
     # To be kept
 

@@ -6,7 +6,7 @@ An agent learns from z = +-g(y), g increasing, and minus where less is better:
 |---|---|---|
 | "real" | (y - c) / s | any numbers |
 | "clicks" | y | in [0, 1] |
-| "counts" | (2 (y + 3/8)^{1/2} - c) / s | at least 0; their variance no longer grows with the mean |
+| "counts" | (2 (y + 3/8)^{1/2} - c) / s | at least 0; g(y) has the same variance at any mean |
 | "heavy-tailed" | asinh((y - c) / s) | any numbers; beyond s it is a logarithm |
 
 c and s are the unit. An agent that learns the unit by itself gets c = 0 and s = 1 for "real" and

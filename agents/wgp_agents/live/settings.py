@@ -19,8 +19,8 @@ from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.rewards import RewardKind, Rewards, Unit
 from wgp_agents.live.storage import Session
 from wgp_agents.registry import agent_class, make
-from wgp_gym.kernel_algebra import Categorical, OnColumns
-from wgp_gym.kernels import Kernel
+from wgp_gym.kernel_algebra import OnColumns
+from wgp_gym.kernels import Categorical, Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Json
 from wgp_gym.validation import check_int, check_names, reject
@@ -28,7 +28,14 @@ from wgp_gym.validation import check_int, check_names, reject
 __all__ = ["DEFAULT_AGENT", "Settings", "agreed", "check_agent_name", "version"]
 
 DEFAULT_AGENT = "adaptive-wgp-ucb"
-LENGTHSCALES = (1.0, 2.0, 4.0, 0.5, 0.25, 0.1)  # of ordered arms, times 0.2 of their range; the first has a nat ahead
+LENGTHSCALES = (
+    1.0,
+    2.0,
+    4.0,
+    0.5,
+    0.25,
+    0.1,
+)  # of ordered arms, times 0.2 of their range; the first has a nat ahead
 NOISE_SCALE = 0.5  # R of agents that are told it, in the learned unit
 NORM_BOUND = 1.0  # B likewise
 STAND_INS = 400  # points of arms with contexts on which features are built
@@ -103,7 +110,10 @@ class Settings:
         """
         check_names(found, "LiveBandit.open", [*Settings.__dataclass_fields__])
         listed = {name: found.get(name) for name in ("unit", "names")}
-        rows = {name: None if row is None else tuple(row) for name, row in listed.items()}
+        rows = {
+            name: None if row is None else tuple(cast("list[Json]", row))
+            for name, row in listed.items()
+        }
         return Settings(**{**found, **rows})  # type: ignore[arg-type]  # as `to_json` has them
 
     def new_choices(self) -> Choices:
@@ -176,19 +186,14 @@ class Settings:
 
     def _stand_ins(self, choices: Choices) -> Array:
         """Return points spread over choices and contexts, on which features are built."""
-        if choices.changing:
-            assert isinstance(choices.knobs, Knobs)
-            points = [choices.knobs.place(p) for p in choices.knobs.points(STAND_INS)]
-        else:
-            points = list(choices.places)
+        points = choices.spread(STAND_INS)
         if self.knobs is None:
-            return np.array(points)
-        contexts = [self.knobs.place(p) for p in self.knobs.points(STAND_INS)]
+            return points
+        contexts = np.array([self.knobs.place(dict(p)) for p in self.knobs.points(STAND_INS)])
         count = max(len(points), len(contexts), STAND_INS)
-        order = np.random.default_rng(0)
-        first = np.resize(np.array(points), (count, len(points[0])))
-        second = order.permutation(np.resize(np.array(contexts), (count, len(contexts[0]))))
-        return np.column_stack([first, second])
+        first = np.resize(points, (count, points.shape[1]))
+        second = np.resize(contexts, (count, contexts.shape[1]))
+        return np.column_stack([first, np.random.default_rng(0).permutation(second)])
 
     def _defaults(self, choices: Choices) -> dict[str, object]:
         """Return the parameters that an agent gets unless others are given."""
@@ -197,7 +202,8 @@ class Settings:
         return {"lengthscales": lengthscales(self._dim(choices))}
 
     def _dim(self, choices: Choices) -> int:
-        return choices.places.shape[1] + (0 if self.knobs is None else self.knobs.dim)
+        dim: int = choices.places.shape[1]
+        return dim if self.knobs is None else dim + self.knobs.dim
 
 
 def lengthscales(dim: int) -> object:
@@ -259,7 +265,7 @@ def agreed(
         if needs_code(named) and agent != named:
             reject("agent", f"{owner}.open", f"{named!r}, which the bandit was made with", agent)
         return Settings.from_json(kept)
-    mine = cast("dict[str, Json]", from_text(as_text(settings.to_json())))
+    mine = from_text(as_text(settings.to_json()))
     for word, value in mine.items():
         if kept.get(word) != value:
             rule = f"{kept.get(word)}, as {name!r} was made with: see `{owner}.open`"

@@ -21,8 +21,9 @@ All are right however f_t moves and whatever the agent learns, if (1) the propen
 with which the choices were taken (a log of uniform choices needs none), (2) rewards do not depend
 on earlier choices, and (3) whether a reward is missing does not depend on it.
 
-Intervals are normal, `estimate` +- z `standard_error`. The terms of an agent that learns depend
-on each other, and two things may be asked of the interval, by `lags`:
+Intervals are `estimate` +- q `standard_error`, q Student's quantile with `effective_size` - 1
+degrees of freedom: nearly the normal one, but two rows do not look like a certainty. The terms of
+an agent that learns depend on each other, and two things may be asked of the interval, by `lags`:
 
 - With lags, it is of the *expected* value of the agent, over logs and its own draws: luck that
   lasts (a good arm found early, by chance) must be in it. The standard error is that of a mean of
@@ -32,7 +33,9 @@ on each other, and two things may be asked of the interval, by `lags`:
   before, the term of a row has that mean, so the differences are a martingale, and its central
   limit theorem holds although the terms are dependent; the spread of f_t(c_t) makes it wider.
 
-Both need many terms, of which none outweighs the rest (`effective_size`).
+Both are approximate, and need many rows of which none outweighs the rest: look at `effective_size`,
+and do not go by an interval where it is below some 30. With K arms about a K-th of a uniform log
+can be used, so a year of daily prices says next to nothing of an agent with 40 of them.
 
 References:
     [Li11] Li, Chu, Langford, Wang, "Unbiased offline evaluation of contextual-bandit-based news
@@ -52,11 +55,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from statistics import NormalDist
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from wgp_agents.live.decisions import Context, Decisions, Label, LogLike, read_decisions
 from wgp_agents.live.estimators import doubly_robust_terms, ratio_terms, standard_error
@@ -178,19 +181,20 @@ def replay(
     kept = np.minimum(weights, largest)
     terms = _terms(method, rows, choices, kept, model_discount)
     estimate = float(terms.mean())
+    size = float(kept.sum() ** 2 / (kept**2).sum())
     error = standard_error(terms, lags) if used > 1 else math.inf
-    z = NormalDist().inv_cdf(0.5 + level / 2)
+    reach = error * float(stats.t.ppf(0.5 + level / 2, size - 1.0)) if used > 1 else math.inf
     return Replay(
         method,
         estimate,
-        low=estimate - z * error,
-        high=estimate + z * error,
+        low=estimate - reach,
+        high=estimate + reach,
         standard_error=error,
         logged=float(rows.rewards.mean()),
         num_rows=len(rows),
         num_missing=rows.num_missing,
         num_used=used,
-        effective_size=float(kept.sum() ** 2 / (kept**2).sum()),
+        effective_size=size,
         largest_weight=float(weights.max()),
         num_clipped=int((weights > largest).sum()),
     )

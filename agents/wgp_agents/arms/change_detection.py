@@ -66,6 +66,7 @@ class ChangeDetectionUCB(IndexAgent):
     Multi-Armed Bandit Problem. AAAI 2018, Algorithm 1.
     """
 
+    learns_by_acting = False
     detector: CUSUM | PageHinkley
     statistics: MonitoredPlays
 

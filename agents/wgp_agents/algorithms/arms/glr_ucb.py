@@ -60,6 +60,8 @@ class GLRUCB(IndexAgent):
     Its first version is Besson and Kaufmann, 2019.
     """
 
+    learns_by_acting = False
+    _constants = ("_indices",)  # room to work in
     statistics: MonitoredPlays
 
     def __init__(

@@ -68,6 +68,7 @@ class ChangeDetectionUCB(IndexAgent):
 
     _instead: ClassVar[tuple[str, ...]] = ("threshold", "alpha")
     """The parameters that would do in the place of T."""
+    learns_by_acting = False
     detector: CUSUM | PageHinkley
     statistics: MonitoredPlays
 

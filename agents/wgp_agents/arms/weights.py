@@ -98,6 +98,7 @@ class ExponentialAgent(ArmsAgent):
         weights: Of the arms; its class sets them.
     """
 
+    learns_by_acting = False
     weights: ExponentialWeights
 
     def _clear(self, mask: Mask) -> None:

@@ -172,6 +172,7 @@ class GPAgent(Agent):
             forgetting = checked_forgetting(owner, forgetting, self.action_set.basis, problem)
         self.forgetting = forgetting
         self._steps = np.zeros(self.num_learners, np.int64)
+        self._uneven = np.zeros(self.num_learners, bool)  # whose plays were not one step apart
         self.takes_elapsed = self.surrogate.takes_elapsed
         if restart_rule is not None:
             self.takes_elapsed &= restart_rule.takes_elapsed
@@ -183,7 +184,7 @@ class GPAgent(Agent):
         if self.forgetting is not None:
             forgetting = self.forgetting(self.problem, self.num_learners)
         self.surrogate.restart(mask, forgetting)
-        self._steps[mask] = 0
+        self._steps[mask], self._uneven[mask] = 0, False
         if self.arms is None:
             self.action_set.show(None)
         if self.gain_bounds is not None:
@@ -203,10 +204,18 @@ class GPAgent(Agent):
         return self.width(self._steps, self.width_gain)
 
     def width_gain(self) -> Array:
-        """Return the information gain that beta takes, `(B,)`."""
+        """Return the information gain that beta takes, `(B,)`.
+
+        Where weights fade and time went by otherwise than by one step a play, gains that are known
+        before any play do not hold: there it is that of the plays.
+        """
         if self.gain_bounds is None:
             return self.surrogate.gain
-        return self.gain_bounds.after(self.surrogate.held, self.surrogate.ratios)
+        gains = self.gain_bounds.after(self.surrogate.held, self.surrogate.ratios)
+        if not self._uneven.any():
+            return gains
+        fades = (self.surrogate.ratios < 1.0).any(axis=1)
+        return np.where(self._uneven & fades, self.surrogate.gain, gains)
 
     def _choose(self, uniform: UniformStreams) -> Actions:
         rule, surrogate, acquisition = self.restart_rule, self.surrogate, self.acquisition
@@ -246,6 +255,7 @@ class GPAgent(Agent):
         plays = self._met(actions, rewards, active)
         self.surrogate.update(plays, rewards, active, elapsed)
         self._steps += active
+        self._uneven |= active & (elapsed != 1.0)
 
     def _met(self, actions: Actions, rewards: Array, active: Mask) -> Plays:
         """Return plays with their features, after the restart rule has looked at them."""
@@ -256,6 +266,7 @@ class GPAgent(Agent):
 
     def _elapse(self, steps: Array, active: Mask) -> None:
         self.surrogate.elapse(steps, active)
+        self._uneven |= active & (steps != 0.0)
 
     def _hallucinate(self, actions: Actions, active: Mask) -> None:
         if not self.acquisition.randomised:

@@ -11,6 +11,7 @@ from typing import Self, cast
 
 import numpy as np
 
+from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
 from wgp_agents.live.decision import Decision
 from wgp_agents.live.events import Event
@@ -19,7 +20,7 @@ from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, version
 from wgp_agents.live.storage import Session, Snapshot, open_store
-from wgp_gym.types import Array, Indices, Json
+from wgp_gym.types import Indices, Json
 from wgp_gym.validation import near_miss, reject
 
 __all__ = ["LiveBandits"]
@@ -198,19 +199,20 @@ class LiveBandits:
             if events:
                 self._extend(session, events)
 
-    def bands(self, name: str) -> tuple[Array, Array]:
-        """Return what one bandit expects of all arms, and the standard deviations, `(n,)` each.
+    def expects(self, name: str) -> Posterior | None:
+        """Return what one bandit expects of all arms: see `LiveBandit.expects`.
 
         Raises:
-            ValueError: If there is no such bandit, or its agent has no posterior.
+            ValueError: If there is no such bandit.
         """
         who = self._places([name])
         with self._session():
             found = self._learner.bands(who)
         if found is None:
-            reject("agent", "bands", "one with a posterior", self._settings.agent)
+            return None
         rewards, unit = self._settings.rewards, self._learner.unit
-        return rewards.written(found[0][0], unit), rewards.spread(found[0][0], found[1][0], unit)
+        mean, std = found[0][0], found[1][0]
+        return Posterior(rewards.written(mean, unit), rewards.spread(mean, std, unit))
 
     def _places(self, names: Sequence[str]) -> Indices:
         if isinstance(names, str) or len({*names}) < len(names):

@@ -55,6 +55,9 @@ class BOBWGPUCB(GPAgent):
         ValueError: If a parameter is out of its range.
     """
 
+    takes_elapsed = False
+    learns_by_acting = True
+
     def __init__(
         self,
         env: EnvLike,

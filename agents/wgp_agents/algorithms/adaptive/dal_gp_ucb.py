@@ -79,6 +79,8 @@ class DALGPUCB(GPAgent):
         ValueError: If a parameter is out of its range, or arms are drawn anew at each step.
     """
 
+    takes_elapsed = False
+
     def __init__(
         self,
         env: EnvLike,
@@ -132,6 +134,8 @@ class ChangeDetection(RestartRule):
     Attributes:
         resets: The alarms of this episode, `(B,)`.
     """
+
+    learns_by_acting = False
 
     def __init__(self, covering: Actions, horizon: int, exploration: Array, detector: GLR) -> None:
         self._covering, self.detector = covering, detector

@@ -51,6 +51,8 @@ class ETGPUCB(GPAgent):
         ValueError: If a parameter is out of its range.
     """
 
+    takes_elapsed = False
+
     def __init__(
         self,
         env: EnvLike,
@@ -89,6 +91,8 @@ class EventTrigger(RestartRule):
         clock: t, `(B,)`.
         resets: The restarts of this episode, `(B,)`.
     """
+
+    learns_by_acting = False
 
     def __init__(self, delta: Array) -> None:
         self._delta = delta

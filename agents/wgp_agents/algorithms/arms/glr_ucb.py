@@ -61,6 +61,8 @@ class GLRUCB(IndexAgent):
     """
 
     _needs_noise = False
+    learns_by_acting = False
+    _constants = ("_indices",)  # room to work in
     statistics: MonitoredPlays
 
     def __init__(

@@ -59,6 +59,7 @@ class MUCB(IndexAgent):
     for Piecewise-Stationary Bandit. AISTATS 2019.
     """
 
+    learns_by_acting = False
     statistics: MonitoredPlays
 
     def __init__(

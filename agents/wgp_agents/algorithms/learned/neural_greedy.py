@@ -54,6 +54,7 @@ class NeuralGreedy(Agent):
 
     takes_units = False
     takes_allowed = True
+    learns_by_acting = False
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from wgp_agents.algorithms.linear.glm import GLMUCB, GLMParameters
 from wgp_agents.arms.statistics import AllPlays
 from wgp_agents.core.access import EnvLike
+from wgp_agents.kernels.elapsed import faded
 from wgp_agents.kernels.glm import GLMState, discount_plays
 from wgp_gym.types import Array, Indices, Mask
 
@@ -58,6 +59,22 @@ class DGLMUCB(GLMUCB):
         super()._clear(mask)
         self.numbers.discount[mask] = discount[mask]
 
-    def _remember(self, arms: Indices, rewards: Array, active: Mask) -> None:
-        discount_plays(self.numbers, self.state, arms, rewards, active)
+    def _remember(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        numbers = self.numbers
+        if elapsed is not None:
+            numbers = numbers._replace(discount=self._left(elapsed))
+        discount_plays(numbers, self.state, arms, rewards, active)
         self.statistics.add(arms, rewards, active)
+
+    def _left(self, steps: Array) -> Array:
+        """Return gamma^steps, `(B,)`."""
+        return faded(self.numbers.discount[:, None], steps)[:, 0].copy()
+
+    def _forget(self, steps: Array, active: Mask) -> None:
+        left = np.where(active, self._left(steps), 1.0)[:, None]
+        self.state.counts[:] *= left
+        self.state.sums[:] *= left
+        self.state.squares[:] *= left**2
+        self.state.weight[:] *= left[:, 0] ** 2

@@ -102,6 +102,8 @@ class GLMUCB(IndexAgent):
     _needs_noise = False
     _instead: ClassVar[tuple[str, ...]] = ()
     """The parameter that would do in the place of T."""
+    takes_elapsed = True
+    learns_by_acting = False
     state: GLMState
     statistics: ArmStatistics
 
@@ -136,11 +138,17 @@ class GLMUCB(IndexAgent):
         self.numbers = GLMNumbers(np.ones(batch), self.regularization, *np.ones((2, batch)))
 
     @abstractmethod
-    def _remember(self, arms: Indices, rewards: Array, active: Mask) -> None:
+    def _remember(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
         """Take a play of every learner in `active` into `statistics` and `state`.
 
-        The estimates follow from it.
+        The estimates follow from it. `elapsed` `(B,)` steps go by before; None: one for everybody.
         """
+
+    @abstractmethod
+    def _forget(self, steps: Array, active: Mask) -> None:
+        """Let `steps` `(B,)` go by in `statistics` and `state` for the learners in `active`."""
 
     def _clear(self, mask: Mask) -> None:
         radius = self._radius()
@@ -205,8 +213,28 @@ class GLMUCB(IndexAgent):
         return index
 
     def _take(self, arms: Indices, rewards: Array, active: Mask) -> None:
-        cut = np.clip(rewards, 0.0, 1.0)
-        self._remember(arms, cut, active)
+        self._remember(arms, np.clip(rewards, 0.0, 1.0), active)
+        self._estimate(active)
+
+    def _learn_elapsed(
+        self, actions: Indices, rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        cut = np.clip((rewards - self._low) / self._width, 0.0, 1.0)
+        self._remember(actions, cut, active, elapsed)
+        self._estimate(active)
+
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        self._forget(steps, active)
+        self._estimate(active)
+
+    def _hallucinate(self, actions: Indices, active: Mask) -> None:
+        # With its own mean as reward a play leaves the estimate where it is.
+        mean = expit((self.features[actions] * self.state.estimate).sum(axis=1))
+        self._remember(actions, mean, active, np.zeros(len(mean)))
+        self.statistics.steps -= active  # it is not paid yet
+
+    def _estimate(self, active: Mask) -> None:
+        """Compute the estimates of the learners in `active`."""
         fit(self.features, self.numbers, self.state, active)
         norms = np.sqrt((self.state.estimate**2).sum(axis=1))
         outside = active & ~(norms < self.numbers.radius * (1.0 - 1e-9))  # `confine` looks again

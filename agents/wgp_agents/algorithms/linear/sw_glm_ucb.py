@@ -64,6 +64,16 @@ class SWGLMUCB(GLMUCB):
         super()._clear(mask)
         self.statistics.set_window(window, mask)
 
-    def _remember(self, arms: Indices, rewards: Array, active: Mask) -> None:
-        self.statistics.add(arms, rewards, active)
+    def _remember(
+        self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        self.statistics.add(arms, rewards, active, elapsed)
+        self._weigh()
+
+    def _forget(self, steps: Array, active: Mask) -> None:
+        self.statistics.elapse(steps, active)
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Sum up the weights of the plays in the window."""
         self.state.weight[:] = self.statistics.counts.sum(axis=1)  # min(t, tau)

@@ -22,6 +22,8 @@ class Random(Agent):
 
     takes_units = False
     takes_allowed = True
+    takes_elapsed = True
+    learns_by_acting = False
 
     def _restart(self, mask: Mask) -> None:
         pass
@@ -46,6 +48,14 @@ class Random(Agent):
     def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
         pass
 
+    def _learn_elapsed(
+        self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        pass
+
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        pass
+
 
 class Oracle(Agent):
     """Plays the true optimum of f_t: the reference of regret, no competitor.
@@ -58,6 +68,7 @@ class Oracle(Agent):
     """
 
     takes_units = False
+    learns_by_acting = False
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__(env)

@@ -33,6 +33,9 @@ class OracleRestart(GPAgent):
         ValueError: If a parameter is out of its range.
     """
 
+    takes_elapsed = False
+    learns_by_acting = True
+
     def __init__(self, env: EnvLike, **common: Unpack[GPParameters]) -> None:
         told = RestartWhen(truth_reader(env, "function_changes"))
         super().__init__(env, surrogate=RestartSurrogate, restart_rule=told, **common)

@@ -265,7 +265,7 @@ class WalkSurrogate(FilterSurrogate):
     def _walk(self, added: Array, active: Mask) -> None:
         """Let v_t grow by `added`, `(B,)`, and set the eps of that."""
         then = self._size + added
-        self._level.eps[:, 0] = added / then
+        self._level.eps[active, 0] = (added / then)[active]
         self._size = np.where(active, then, self._size)
 
     def elapse(self, steps: Array, active: Mask) -> None:

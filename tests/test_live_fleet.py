@@ -1,0 +1,89 @@
+"""Many bandits as one batch: each is what it would be alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wgp_agents.live import Arms, LiveBandit, LiveBandits
+
+PRICES = [10.0, 12.0, 14.0, 16.0, 18.0, 20.0]
+NAMES = ["Bonn", "Cork", "Gent"]
+
+
+def revenue(arm: float, noise: float) -> float:
+    """Return what a price earns."""
+    return 40.0 - 0.5 * (arm - 15.0) ** 2 + noise
+
+
+@pytest.mark.parametrize("agent", ["wgp-ucb", "adaptive-wgp-ucb", "tv-gp-ucb", "d-ucb"])
+def test_each_is_what_it_would_be_alone(agent):
+    kwargs = {"agent": agent, "horizon": 100, "unit": (40.0, 5.0)}
+    fleet = LiveBandits(Arms(PRICES), NAMES, seed=3, **kwargs)
+    alone = [LiveBandit(Arms(PRICES), seed=3 + i, **kwargs) for i in range(3)]
+    rng = np.random.default_rng(0)
+    waiting = []
+    for k in range(25):
+        who = NAMES if k % 3 else NAMES[: 1 + k % 2]
+        for name, decision in fleet.ask(who).items():
+            other = alone[NAMES.index(name)].ask()
+            assert decision.arm == other.arm
+            if agent != "d-ucb":  # which has no posterior
+                assert decision.mean == pytest.approx(other.mean, rel=1e-9)
+            waiting.append((decision, name, other))
+        rng.shuffle(waiting)
+        late, now = waiting[:3], waiting[3:]
+        waiting = late
+        told = {}
+        for decision, name, other in now:
+            paid = None if rng.random() < 0.2 else revenue(decision.arm, rng.normal())
+            told[decision.id] = paid
+            alone[NAMES.index(name)].tell(other, paid)
+        fleet.tell(told)
+
+
+def test_made_again_they_go_on(tmp_path):
+    kept = LiveBandits(Arms(PRICES), NAMES, storage=tmp_path / "f.db", name="shops")
+    same = LiveBandits(Arms(PRICES), NAMES)
+    for k in range(45):
+        if k % 9 == 5:
+            kept.close()
+            kept = LiveBandits.open(tmp_path / "f.db", "shops")
+        asked = kept.ask(), same.ask()
+        assert asked[0] == asked[1]
+        told = {d.id: revenue(d.arm, k % 5) for d in asked[0].values()}
+        for fleet in (kept, same):
+            fleet.tell(told)
+    np.testing.assert_array_equal(kept.expects("Cork").mean, same.expects("Cork").mean)
+
+
+def test_a_reward_counts_once_and_a_key_gives_the_same_answer():
+    fleet = LiveBandits(Arms(PRICES), NAMES)
+    decisions = fleet.ask(key="monday")
+    assert fleet.ask(["Cork"], key="monday") == {"Cork": decisions["Cork"]}
+    paid = {decisions["Cork"].id: 3.0}
+    fleet.tell(paid)
+    fleet.tell(paid)
+    with pytest.raises(ValueError, match="'rewards'"):
+        fleet.tell({decisions["Cork"].id: 4.0})
+
+
+@pytest.mark.parametrize(
+    "bad", [{"Cork#7": 1.0}, {"Rome#1": 1.0}, {"Cork": 1.0}, {"Cork#1": np.nan}, {"Cork#x": 1.0}]
+)
+def test_what_is_no_decision_or_reward_is_refused(bad):
+    fleet = LiveBandits(Arms(PRICES), NAMES)
+    fleet.ask()
+    with pytest.raises(ValueError, match="'reward"):
+        fleet.tell(bad)
+    fleet.tell({"Cork#1": 1.0})
+
+
+def test_unknown_names_and_agents_that_learn_by_acting_are_refused():
+    fleet = LiveBandits(Arms(PRICES), NAMES)
+    with pytest.raises(ValueError, match="Cork"):
+        fleet.ask(["Corc"])
+    with pytest.raises(ValueError, match="'agent'"):
+        LiveBandits(Arms(PRICES), NAMES, agent="master", horizon=100)
+    with pytest.raises(ValueError, match="'names'"):
+        LiveBandits(Arms(PRICES), ["a", "a"])

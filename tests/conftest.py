@@ -233,13 +233,13 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres(postgres_server: str) -> str:
-    """Return the URL of a new database of PostgreSQL."""
+    """Return the URL of a schema of PostgreSQL with nothing in it, as good as a new database."""
     import psycopg
 
     name = f"test{next(NUMBERS)}"
-    with psycopg.connect(postgres_server.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return postgres_server.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgres_server.replace("+psycopg", "")) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{postgres_server}&options=-csearch_path%3D{name}"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

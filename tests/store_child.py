@@ -31,6 +31,7 @@ def append(store: Store, who: str, count: int, told: Callable[[int], object] = i
 
 def hammer(storage: str, who: str, threads: str, count: str) -> None:
     """Append from several threads; begin when there is something on the standard input."""
+    print("ready", flush=True)
     sys.stdin.readline()
     store = open_store(storage, NAME)
     several = [

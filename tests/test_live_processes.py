@@ -29,7 +29,7 @@ def started(*command: object) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate("go\n", timeout=300)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
     return out
 
@@ -48,8 +48,14 @@ def whole_log(storage: str) -> list[Event]:
 def several(kind: str, storage: str, count: int, *arguments: object) -> None:
     """Run processes that begin at once."""
     processes = [started(kind, storage, f"process{i}", *arguments) for i in range(count)]
-    for output in map(finished, processes):
-        assert output == ""
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [finished(process) for process in processes] == [""] * count
 
 
 @pytest.mark.parametrize(

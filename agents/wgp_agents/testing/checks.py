@@ -1,162 +1,31 @@
-"""The contract of every agent as a check that anybody can run on an agent of their own."""
+"""Checks of play: actions, seeds, batches, copies, refusals, masks and `predict`."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 
-import gymnasium
 import numpy as np
-from gymnasium.vector import SyncVectorEnv, VectorEnv
 
-import wgp_gym  # noqa: F401  (registers its ids)
-from wgp_agents.base import Agent
-from wgp_agents.core.access import EnvLike
-from wgp_agents.registry import make
-from wgp_gym.types import Action, Indices, Mask, Observation
-from wgp_gym.validation import reject, shown
+from wgp_agents.testing.trial import AGENT_SEED, OTHER_SEED, SEED, STEPS, B, Run, Trial
+from wgp_gym.types import Indices, Mask
+from wgp_gym.validation import shown
 
-__all__ = ["BrokenContract", "check_agent"]
+__all__ = [
+    "check_actions",
+    "check_active",
+    "check_allowed",
+    "check_batches",
+    "check_copies",
+    "check_predict",
+    "check_refusals",
+    "check_restarts",
+    "check_seeds",
+]
 
-STEPS = 12  # of each part of a check
-HORIZON = 4 * STEPS
-SEED, AGENT_SEED, OTHER_SEED = 7, 40, 90
-BATCHES = (1, 2, 3)
-B = BATCHES[-1]
-
-
-Playable = gymnasium.Env[Observation, Action] | VectorEnv[Observation, Action, Action]
-
-
-class BrokenContract(AssertionError):
-    """An agent does otherwise than every agent must."""
-
-
-def check_agent(
-    agent: str | Callable[..., Agent],
-    task: str = "WGPBandit-Abrupt-v0",
-    *,
-    kwargs: Mapping[str, object] | None = None,
-    parameters: Mapping[str, object] | None = None,
-) -> None:
-    """Check that an agent keeps the contract of every agent, as Gymnasium's `check_env` does.
-
-    It plays some 20 episodes of up to 48 steps, alone and in batches of up to 3.
-
-    Args:
-        agent: Its class; or what `wgp_agents.make` takes, a name or "module:Class".
-        task: The id of the environment to play. It needs a native vector environment, or
-            single ones are stepped one by one.
-        kwargs: What the environment is made with, so that T is at least 48; default:
-            `{"horizon": 48}`.
-        parameters: What the agent is made with, beside the environment.
-
-    Raises:
-        ValueError: If an episode is shorter than 48 steps.
-        BrokenContract: If it does not keep it; the message says what it did, and the rule.
-    """
-    made = partial(make, agent) if isinstance(agent, str) else agent
-    name = agent if isinstance(agent, str) else getattr(agent, "__name__", repr(agent))
-    given = {"horizon": HORIZON} if kwargs is None else kwargs
-    trial = Trial(name, partial(made, **dict(parameters or {})), task, given)
-    trial.start()  # imports what the agent needs, and an import may draw
-    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
-    for check in CHECKS:
-        check(trial)
-    after = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
-    trial.require(
-        before == after,
-        "It draws from, or seeds, a global random generator.",
-        "an agent draws from its own streams, which reset(seed) gives it",
-    )
-
-
-@dataclass
-class Run:
-    """An agent in its environment: the last observation, and the actions so far."""
-
-    env: (
-        gymnasium.Env[Observation, Action] | gymnasium.vector.VectorEnv[Observation, Action, Action]
-    )
-    agent: Agent
-    observation: Observation
-    actions: list[Action] = field(default_factory=list)
-
-    def step(
-        self, active: Mask | None = None, allowed: Mask | None = None, learns: bool = True
-    ) -> Action:
-        """Play one step; return the action."""
-        action = self.agent.act(self.observation, allowed=allowed)
-        self.observation, reward, *_ = self.env.step(action)
-        self.actions.append(action)
-        if learns:
-            arms = self.agent.arms if self.agent.problem.contextual else None
-            self.agent.observe(action, reward, arms=arms, active=active)
-        return action
-
-    def play(self, steps: int = STEPS) -> Run:
-        """Play some steps; return this run."""
-        for _ in range(steps):
-            self.step()
-        return self
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What is checked: what makes the agent, and on which task, an id and what it is made with."""
-
-    name: str
-    made: Callable[[EnvLike], Agent]
-    task: str
-    kwargs: Mapping[str, object]
-
-    def start(self, batch: int | None = None, i: int = 0) -> Run:
-        """Return a run at its beginning: of a batch, or of the single learner that is its i-th."""
-        env = self.environment(batch)
-        observation, _ = env.reset(seed=SEED + i)
-        agent = self.made(env)
-        self.require(
-            isinstance(agent, Agent),
-            f"What is made is a {type(agent).__name__}.",
-            "an agent is a subclass of wgp_agents.Agent, made from an environment",
-        )
-        if agent.problem.horizon < HORIZON:
-            rule = f"such that an episode has at least {HORIZON} steps"
-            reject("kwargs", "check_agent", rule, agent.problem.horizon)
-        agent.reset(AGENT_SEED + i)
-        return Run(env, agent, observation)
-
-    def environment(self, batch: int | None) -> Playable:
-        """Return the environment, single or of a batch."""
-        one: Callable[..., Playable] = gymnasium.make
-        many: Callable[..., Playable] = gymnasium.make_vec
-        if batch is None:
-            return one(self.task, **self.kwargs)
-        if gymnasium.spec(self.task).vector_entry_point:
-            mode = "vector_entry_point"
-            return many(self.task, num_envs=batch, vectorization_mode=mode, **self.kwargs)
-        # Unlike those of `make_vec`, these can be pickled.
-        return SyncVectorEnv([partial(gymnasium.make, self.task, **self.kwargs)] * batch)  # type: ignore[arg-type]
-
-    def singles(self) -> list[Run]:
-        """Return the single learners of a batch of B at their beginning."""
-        return [self.start(None, i) for i in range(B)]
-
-    def require(self, holds: bool, fault: str, rule: str) -> None:
-        """Raise the error of a broken contract unless something holds."""
-        if not holds:
-            raise BrokenContract(f"{self.name}: {fault} The contract: {rule}.")
-
-    def alike(self, one: list[Action], other: list[Action], what: str, rule: str) -> None:
-        """Check that two lists of actions are the same, but for their types."""
-        for t, (mine, expected) in enumerate(zip(one, other, strict=True), start=1):
-            found = shown(np.asarray(mine).tolist()), shown(np.asarray(expected).tolist())
-            fault = f"{what}: {found[0]} instead of {found[1]} at step {t}."
-            self.require(np.array_equal(mine, expected), fault, rule)
+BATCHES = (1, 2, B)
 
 
 def check_actions(trial: Trial) -> None:
@@ -332,16 +201,3 @@ def check_predict(trial: Trial) -> None:
         one.observation = one.env.step(action)[0]
         other.observation = other.env.step(action)[0]
         one.agent.observe(action, one.observation[:, 2 + dim].astype(float))  # as it is shown
-
-
-CHECKS: tuple[Callable[[Trial], None], ...] = (
-    check_actions,
-    check_seeds,
-    check_batches,
-    check_copies,
-    check_refusals,
-    check_active,
-    check_restarts,
-    check_allowed,
-    check_predict,
-)

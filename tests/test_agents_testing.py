@@ -189,6 +189,30 @@ class Bare(Greedy):
         return super().predict(*given, **named)[0]
 
 
+class Quiet(Greedy):
+    learns_by_acting = False
+
+    def __init__(self, env: EnvLike) -> None:
+        super().__init__(env)
+        self.choices = np.zeros(self.num_learners)
+
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        self.choices += 1
+        return super()._choose(uniform)
+
+
+class Ageless(Greedy):
+    def observe(self, action: Any, reward: Any, *, elapsed: Any = 1.0, **others: Any) -> None:
+        super().observe(action, reward, **others)
+
+
+class Steadfast(Greedy):
+    learns_by_acting = False
+
+    def reseed(self, seed: Any = None, *, learners: Any = None) -> None:
+        pass
+
+
 class Deaf(Greedy):
     def predict(self, *given: Any, **named: Any) -> Any:
         return self.act(), None
@@ -212,6 +236,9 @@ BROKEN: list[tuple[type[Agent], str]] = [
     (Permissive, r"act takes a mask, and takes_allowed is False\. The contract: act\(allowed"),
     (Bare, r"predict returns .* The contract: predict\(observation, episode_start"),
     (Deaf, r"predict plays .* instead of .* at step \d+\. The contract: predict"),
+    (Quiet, r"act changes agent\.choices\. The contract: act changes streams, arms and allowed"),
+    (Ageless, r"It takes 0\.5 steps\. The contract: observe and elapse take numbers of at least 0"),
+    (Steadfast, r"After reseed it plays otherwise: .* a function of the seed\."),
     (Global, r"It draws from, or seeds, a global random generator\. The contract: an agent"),
 ]
 

@@ -103,7 +103,7 @@ def play(agent: WDBO, steps: int, scale: Any = lambda t: 1.0) -> Plays:
 
 def held(agent: WDBO, plays: Plays) -> Plays:
     """Return which plays an agent holds, in its own order."""
-    return [plays[t] for t in kept(agent).kept.times[0, : kept(agent).held[0]]]
+    return [plays[int(t)] for t in kept(agent).kept.times[0, : kept(agent).held[0]]]
 
 
 @pytest.mark.parametrize(("lengthscale", "signal"), [(8.0, 1.0), (30.0, 2.5)])

@@ -34,6 +34,7 @@ from wgp_gym.validation import reject, seed_list
 __all__ = ["Agent", "locked"]
 
 SAME_PLACE = 1e-6  # an observation shows points in single precision
+TIMELESS = "knows no time but its plays"
 
 
 class Agent(Stateful, ABC):
@@ -226,23 +227,6 @@ class Agent(Stateful, ABC):
         return checked_allowed(allowed, (self.num_learners, len(self.problem.domain)))
 
     @locked
-    def reseed(
-        self, seed: int | Sequence[int] | None = None, *, learners: ArrayLike | None = None
-    ) -> None:
-        """Draw from other random streams from now on; all that is known stays.
-
-        Args:
-            seed: As in `reset`; None takes fresh entropy.
-            learners: Whose, `(B,)`. Default: all.
-
-        Raises:
-            RuntimeError: If `reset` was not called before.
-            ValueError: As `reset` does.
-        """
-        mask = checked_learners("learners", "reseed", learners, self.num_learners)
-        self._require_reset().reseed(seed_list(seed, self.num_learners), mask)
-
-    @locked
     def observe(
         self,
         action: Action,
@@ -280,7 +264,9 @@ class Agent(Stateful, ABC):
             action, reward = of_active(action, learns), of_active(reward, learns)
         actions, meant = self._checked_plays(action, arms, learns)
         rewards = checked_rewards(reward, (self.num_learners,) if self.batched else ())
-        steps = self._checked_steps("elapsed", "observe", elapsed, learns)
+        steps = checked_elapsed("elapsed", "observe", elapsed, learns)
+        if steps is not None and not self.takes_elapsed:
+            reject("elapsed", "observe", f"1: {type(self).__name__} {TIMELESS}", elapsed)
         if self._wrapped.rewards and self.takes_units:
             self._units.changed(self._wrapped.rewards, self.problem)
         self._units.watch(rewards, learns)
@@ -306,7 +292,7 @@ class Agent(Stateful, ABC):
         """
         lives = self._learners("elapse", active)
         if not self.takes_elapsed:
-            reject("steps", "elapse", self._timeless("left out"), steps)
+            reject("steps", "elapse", f"left out: {type(self).__name__} {TIMELESS}", steps)
         if lives.any():
             found = checked_elapsed("steps", "elapse", steps, lives)
             self._elapse(np.ones(len(lives)) if found is None else found, lives)
@@ -355,16 +341,6 @@ class Agent(Stateful, ABC):
             return actions, None
         meant = self._meant(arms, learns)
         return meant[np.arange(self.num_learners), actions], meant
-
-    def _checked_steps(self, name: str, owner: str, steps: ArrayLike, active: Mask) -> Array | None:
-        """Return how many steps go by, `(B,)`; None: one for everybody."""
-        found = checked_elapsed(name, owner, steps, active)
-        if found is not None and not self.takes_elapsed:
-            reject(name, owner, self._timeless("1"), steps)
-        return found
-
-    def _timeless(self, rule: str) -> str:
-        return f"{rule}: {type(self).__name__} knows no time but its plays"
 
     def _last_shown(self, arms: Array) -> Mask:
         """Return for whom these are the arms last shown, `(B,)`."""

@@ -1,20 +1,27 @@
-"""What holds a state: it is copied, written down, read, and locked against other threads."""
+"""What holds a state: it is copied, written down, read, and locked against other threads.
+
+Its random streams are part of it.
+"""
 
 from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from os import PathLike
 from pathlib import Path
 from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.feedback import checked_learners
 from wgp_agents.core.origin import Origin, origin_of
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.resume import restoration, state_of
 from wgp_agents.core.state import Entry, State
 from wgp_agents.core.state_file import read_state, write_file
+from wgp_gym.validation import seed_list
 
 __all__ = ["Stateful", "locked"]
 
@@ -76,6 +83,23 @@ class Stateful:
         if self._streams is None:
             raise RuntimeError(f"Call {type(self).__name__}.reset() before it plays.")
         return self._streams
+
+    @locked
+    def reseed(
+        self, seed: int | Sequence[int] | None = None, *, learners: ArrayLike | None = None
+    ) -> None:
+        """Draw from other random streams from now on; all that is known stays.
+
+        Args:
+            seed: As in `reset`; None takes fresh entropy.
+            learners: Whose, `(B,)`. Default: all.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            ValueError: As `reset` does.
+        """
+        mask = checked_learners("learners", "reseed", learners, self.num_learners)
+        self._require_reset().reseed(seed_list(seed, self.num_learners), mask)
 
     @locked
     def state_dict(self) -> State:

@@ -10,8 +10,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from wgp_agents.base import Agent
+from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.observation import observation_of
 from wgp_agents.live.decisions import Context, Decisions
+from wgp_agents.live.learner import draws_of
 from wgp_gym.types import Action, Array, Indices, Mask, Observation
 from wgp_gym.validation import reject
 
@@ -67,7 +70,8 @@ class Player:
             name = type(agent).__name__
             reject("timescale", "replay", f"left out: {name} has no method 'elapse'", agent)
         self.agent = agent
-        self.before: Learner | None = None
+        self.before: Learner | Checkpoint | None = None
+        self._seed = seed
         self.rows, self.features = rows, features
         self.arms: Array | None = None
         agent.reset(seed)
@@ -75,7 +79,7 @@ class Player:
     def choose(self, row: int) -> int:
         """Let the time up to a row go by, and return the agent's choice there.
 
-        An agent that changes when it acts is kept as it was, for `undo`.
+        The agent is kept as it was, for `undo`.
         """
         rows = self.rows
         if rows.elapsed is not None and rows.elapsed[row] > 0:
@@ -84,16 +88,22 @@ class Player:
         if self.features is not None and rows.contexts is not None:
             self.arms = np.asarray(self.features(rows.contexts[row]), float)
             shown = observation_of(self.arms)
-        acts = getattr(self.agent, "learns_by_acting", True)  # if nobody knows, it may
-        self.before = copy.deepcopy(self.agent) if acts else None
+        self.before = copied(self.agent)
         if rows.allowed is None:
             return int(self.agent.act(shown))
         return int(self.agent.act(shown, allowed=rows.allowed[row]))
 
     def undo(self) -> None:
         """Let the agent be as if it had not been asked: its choice was not played."""
-        if self.before is not None:
+        if isinstance(self.before, Checkpoint):
+            self.before.restore()
+        elif self.before is not None:
             self.agent = self.before
+
+    def draw_anew(self, row: int) -> None:
+        """Let the agent draw from other random streams, if it can, so that no draw comes twice."""
+        if isinstance(self.agent, Agent):
+            self.agent.reseed(draws_of(self._seed, row + 1))
 
     def learn(self, row: int) -> None:
         """Tell the agent of a row's play."""
@@ -135,5 +145,14 @@ def along_the_log(player: Player, rows: Decisions) -> Indices:
     for row in range(len(rows)):
         choices[row] = player.choose(row)
         player.undo()
+        player.draw_anew(row)
         player.learn(row)
     return choices
+
+
+def copied(agent: Learner) -> Learner | Checkpoint | None:
+    """Return what brings an agent back to what it is now; None: its choices change nothing."""
+    if isinstance(agent, Agent):
+        return Checkpoint(agent)
+    acts = getattr(agent, "learns_by_acting", True)  # if nobody knows, it may
+    return copy.deepcopy(agent) if acts else None

@@ -1,27 +1,31 @@
-"""The contract of every agent as a check that anybody can run on an agent of their own."""
+"""Checks of play: actions, seeds, batches, copies, refusals, masks and `predict`."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 
-import gymnasium
 import numpy as np
-from gymnasium.vector import SyncVectorEnv, VectorEnv
 
-import wgp_gym  # noqa: F401  (registers its ids)
-from wgp_agents.base import Agent
-from wgp_agents.core.access import EnvLike
-from wgp_agents.registry import make
-from wgp_gym.types import Action, Indices, Mask, Observation
-from wgp_gym.validation import reject, shown
+from wgp_agents.testing.trial import AGENT_SEED, OTHER_SEED, SEED, STEPS, B, Run, Trial
+from wgp_gym.types import Indices, Mask
+from wgp_gym.validation import shown
 
-__all__ = ["BrokenContract", "check_agent"]
+__all__ = [
+    "check_actions",
+    "check_active",
+    "check_allowed",
+    "check_batches",
+    "check_copies",
+    "check_predict",
+    "check_refusals",
+    "check_restarts",
+    "check_seeds",
+]
 
+<<<<<<< HEAD:agents/wgp_agents/testing.py
 STEPS = 12  # of each part of a check
 HORIZON = 4 * STEPS
 SEED, AGENT_SEED, OTHER_SEED = 7, 40, 90
@@ -158,6 +162,9 @@ class Trial:
             found = shown(np.asarray(mine).tolist()), shown(np.asarray(expected).tolist())
             fault = f"{what}: {found[0]} instead of {found[1]} at step {t}."
             self.require(np.array_equal(mine, expected), fault, rule)
+=======
+BATCHES = (1, 2, B)
+>>>>>>> i21-B-time:agents/wgp_agents/testing/checks.py
 
 
 def check_actions(trial: Trial) -> None:
@@ -333,16 +340,3 @@ def check_predict(trial: Trial) -> None:
         one.observation = one.env.step(action)[0]
         other.observation = other.env.step(action)[0]
         one.agent.observe(action, one.observation[:, 2 + dim].astype(float))  # as it is shown
-
-
-CHECKS: tuple[Callable[[Trial], None], ...] = (
-    check_actions,
-    check_seeds,
-    check_batches,
-    check_copies,
-    check_refusals,
-    check_active,
-    check_restarts,
-    check_allowed,
-    check_predict,
-)

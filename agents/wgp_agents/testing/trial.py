@@ -89,9 +89,10 @@ class Trial:
             f"What is made is a {type(agent).__name__}.",
             "an agent is a subclass of wgp_agents.Agent, made from an environment",
         )
-        if agent.problem.horizon < HORIZON:
+        horizon = agent.problem.known_horizon("check_agent")
+        if horizon < HORIZON:
             rule = f"such that an episode has at least {HORIZON} steps"
-            reject("kwargs", "check_agent", rule, agent.problem.horizon)
+            reject("kwargs", "check_agent", rule, horizon)
         agent.reset(AGENT_SEED + i)
         return Run(env, agent, observation)
 

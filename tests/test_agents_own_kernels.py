@@ -59,7 +59,7 @@ def test_fourier_features_of_two_lengths(features: Any) -> None:
 
 
 def test_quadrature_is_as_fine_as_the_shortest_length_asks() -> None:
-    with pytest.raises(ValueError, match="'features' parameter of WGPUCB .* nodes"):
+    with pytest.raises(ValueError, match=r"'features' parameter of WGPUCB .* nodes"):
         WGPUCB(problem(SE((0.5, 0.004))), discount=0.9, features="quadrature")
 
 

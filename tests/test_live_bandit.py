@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +14,15 @@ from wgp_agents.live import Arms, Knobs, LiveBandit, Offers
 from wgp_agents.live.learner import draws_of
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 PRICES = [10.0, 12.0, 14.0, 16.0, 18.0, 20.0]
 ALL = ["adaptive-wgp-ucb", "wgp-ucb", "tv-gp-ucb", "d-ucb", "master", "exp3"]
 
 
-def revenue(arm: float, noise: float = 0.0) -> float:
+def revenue(arm: object, noise: float = 0.0) -> float:
     """Return what a price earns."""
+    assert isinstance(arm, float)
     return 40.0 - 0.5 * (arm - 15.0) ** 2 + noise
 
 
@@ -27,12 +31,12 @@ def live(agent: str = "adaptive-wgp-ucb", **kwargs: object) -> LiveBandit:
     return LiveBandit(Arms(PRICES), agent=agent, horizon=200, **kwargs)  # type: ignore[arg-type]
 
 
-def knows(bandit: LiveBandit) -> np.ndarray:
+def knows(bandit: LiveBandit) -> Array:
     """Return all that a bandit expects, or what it would do next for many decisions."""
-    frame = bandit.expects()
-    if frame is not None:
-        return np.concatenate(frame)
-    return np.array([d.index for d in bandit.ask(20)])
+    try:
+        return np.concatenate(bandit.expects())
+    except ValueError:  # without a posterior
+        return np.array([decision.index for decision in bandit.ask(20)])
 
 
 def play(bandit: LiveBandit, steps: int, seed: int = 0) -> list[tuple[str, float]]:
@@ -45,7 +49,7 @@ def play(bandit: LiveBandit, steps: int, seed: int = 0) -> list[tuple[str, float
     return told
 
 
-def test_asked_and_told_in_turn_it_is_the_agent_itself():
+def test_asked_and_told_in_turn_it_is_the_agent_itself() -> None:
     bandit = live("wgp-ucb", unit=(0.0, 1.0), seed=5)
     places = (np.array(PRICES)[:, None] - 10.0) / 10.0
     problem = BanditProblem(SquaredExponential(0.2), places, 200, noise_scale=0.5, norm_bound=1.0)
@@ -66,7 +70,7 @@ def test_asked_and_told_in_turn_it_is_the_agent_itself():
 
 
 @pytest.mark.parametrize("agent", ALL)
-def test_rewards_in_any_order_end_in_the_same_knowledge(agent):
+def test_rewards_in_any_order_end_in_the_same_knowledge(agent: str) -> None:
     rewards = [revenue(a) for a in (10.0, 14.0, 20.0, 12.0)]
     found = []
     for order in [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)]:
@@ -82,7 +86,7 @@ def test_rewards_in_any_order_end_in_the_same_knowledge(agent):
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_open_decisions_count_in_the_uncertainty_and_not_in_the_expectation():
+def test_open_decisions_count_in_the_uncertainty_and_not_in_the_expectation() -> None:
     bandit = live("wgp-ucb")
     play(bandit, 30)
     decision = bandit.ask()
@@ -94,14 +98,14 @@ def test_open_decisions_count_in_the_uncertainty_and_not_in_the_expectation():
 
 
 @pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb", "d-ucb"])
-def test_several_at_once_differ(agent):
+def test_several_at_once_differ(agent: str) -> None:
     bandit = live(agent)
     assert len({decision.arm for decision in bandit.ask(6)}) >= 4
 
 
 @pytest.mark.parametrize("agent", ALL)
 @pytest.mark.parametrize("late", [False, True])
-def test_what_is_amended_or_retracted_has_never_been(agent, late):
+def test_what_is_amended_or_retracted_has_never_been(agent: str, late: bool) -> None:
     bandit, other = live(agent, seed=1), live(agent, seed=1)
     rng = np.random.default_rng(3)
     decisions = []
@@ -122,13 +126,15 @@ def test_what_is_amended_or_retracted_has_never_been(agent, late):
             paid = [
                 e for e in log if e.decision == event.decision and e.kind in ("told", "amended")
             ]
-            other.record(event.data["arm"], paid[-1].data["reward"])
+            reward = paid[-1].data["reward"]
+            assert isinstance(reward, float)
+            other.record(event.data["arm"], reward)
     if agent in ("master", "exp3"):  # their draws follow the number of the decision
         return
     np.testing.assert_allclose(knows(bandit), knows(other), rtol=1e-9, atol=1e-9)
 
 
-def test_a_reward_that_was_told_is_not_told_otherwise():
+def test_a_reward_that_was_told_is_not_told_otherwise() -> None:
     bandit = live()
     decision = bandit.ask()
     bandit.tell(decision.id, 3.0)
@@ -142,7 +148,7 @@ def test_a_reward_that_was_told_is_not_told_otherwise():
         bandit.tell(decision.id, 4.0)
 
 
-def test_a_key_gives_the_same_answer():
+def test_a_key_gives_the_same_answer() -> None:
     bandit = live()
     first = bandit.ask(key="order-17")
     play(bandit, 5)
@@ -152,7 +158,7 @@ def test_a_key_gives_the_same_answer():
 
 
 @pytest.mark.parametrize("agent", ALL)
-def test_made_again_it_goes_on_as_if_it_had_never_stopped(agent, tmp_path):
+def test_made_again_it_goes_on_as_if_it_had_never_stopped(agent: str, tmp_path: Path) -> None:
     kept = live(agent, storage=tmp_path / "shop.db", name="espresso", seed=2)
     same = live(agent, seed=2)
     for k in range(6):
@@ -168,7 +174,7 @@ def test_made_again_it_goes_on_as_if_it_had_never_stopped(agent, tmp_path):
     )
 
 
-def test_other_settings_under_a_name_that_is_taken_are_refused(tmp_path):
+def test_other_settings_under_a_name_that_is_taken_are_refused(tmp_path: Path) -> None:
     live(storage=tmp_path / "shop.db").close()
     with pytest.raises(ValueError, match=r"'minimize'.*LiveBandit\.open"):
         live(storage=tmp_path / "shop.db", minimize=True)
@@ -176,7 +182,7 @@ def test_other_settings_under_a_name_that_is_taken_are_refused(tmp_path):
         LiveBandit.open(tmp_path / "shop.db", "latte")
 
 
-def test_arms_come_and_go_and_what_is_known_of_the_rest_stays():
+def test_arms_come_and_go_and_what_is_known_of_the_rest_stays() -> None:
     bandit = live()
     play(bandit, 40)
     before = bandit.expects()
@@ -196,8 +202,8 @@ def test_arms_come_and_go_and_what_is_known_of_the_rest_stays():
 
 
 @pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb", "tv-gp-ucb"])
-def test_closed_for_a_while_it_is_less_sure(agent):
-    def _bands(days: float) -> np.ndarray:
+def test_closed_for_a_while_it_is_less_sure(agent: str) -> None:
+    def _bands(days: float) -> Array:
         bandit = live(agent, timescale="1 day", seed=4)
         rng = np.random.default_rng(4)
         for day in range(30):
@@ -209,14 +215,14 @@ def test_closed_for_a_while_it_is_less_sure(agent):
     np.testing.assert_array_equal(_bands(1), _bands(1))
 
 
-def test_by_decisions_time_does_nothing():
+def test_by_decisions_time_does_nothing() -> None:
     bandit = live("wgp-ucb")
     play(bandit, 10)
     before = bandit.expects()
     np.testing.assert_array_equal(bandit.expects(time=1e9).std, before.std)
 
 
-def test_a_step_a_day_is_a_step_a_decision():
+def test_a_step_a_day_is_a_step_a_decision() -> None:
     by_days, by_steps = live("tv-gp-ucb", timescale=1.0), live("tv-gp-ucb")
     rng = np.random.default_rng(0)
     for day in range(20):
@@ -228,12 +234,12 @@ def test_a_step_a_day_is_a_step_a_decision():
     np.testing.assert_allclose(by_days.expects(time=20).std, by_steps.expects().std, rtol=1e-9)
 
 
-def test_agents_that_count_plays_refuse_a_timescale():
+def test_agents_that_count_plays_refuse_a_timescale() -> None:
     with pytest.raises(ValueError, match="timescale"):
         live("master", timescale="1 day")
 
 
-def test_less_is_better_is_more_is_better_turned_round():
+def test_less_is_better_is_more_is_better_turned_round() -> None:
     more, less = live(seed=9), live(seed=9, minimize=True)
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -248,7 +254,7 @@ def test_less_is_better_is_more_is_better_turned_round():
 @pytest.mark.parametrize(
     "agent", ["gp-ucb", "tv-gp-ucb", "et-gp-ucb", "w-dbo", "pe-gp-ucb", "wgp-ucb", "d-ucb", "ucb1"]
 )
-def test_rewards_in_any_unit_do_not_lock_an_agent(agent):
+def test_rewards_in_any_unit_do_not_lock_an_agent(agent: str) -> None:
     bandit = live(agent)
     rng = np.random.default_rng(0)
     arms = []
@@ -261,7 +267,7 @@ def test_rewards_in_any_unit_do_not_lock_an_agent(agent):
     assert np.mean(abs(late - 15.0) <= 3.0) > 0.6  # chance is a third
 
 
-def test_contexts_change_what_is_best():
+def test_contexts_change_what_is_best() -> None:
     bandit = LiveBandit(Arms(["ice", "tea"]), contexts=Knobs(temperature=(-10, 40)))
     rng = np.random.default_rng(0)
     right = []
@@ -279,12 +285,12 @@ def test_contexts_change_what_is_best():
 
 
 @pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb"])
-def test_offers_are_known_by_their_features(agent):
+def test_offers_are_known_by_their_features(agent: str) -> None:
     bandit = LiveBandit(Offers(8, price=(0, 100), size=["S", "M"]), agent=agent, horizon=300)
     rng = np.random.default_rng(0)
     regret = []
     for k in range(150):
-        offers = {
+        offers: dict[str, dict[str, Any]] = {
             f"o{k}-{i}": {"price": float(rng.uniform(0, 100)), "size": "SM"[rng.integers(2)]}
             for i in range(rng.integers(2, 9))
         }
@@ -293,12 +299,12 @@ def test_offers_are_known_by_their_features(agent):
             for name, row in offers.items()
         }
         decision = bandit.ask(arms=offers)
-        bandit.tell(decision.id, worth[decision.arm] + 0.05 * rng.normal())
-        regret.append(max(worth.values()) - worth[decision.arm])
+        bandit.tell(decision.id, worth[str(decision.arm)] + 0.05 * rng.normal())
+        regret.append(max(worth.values()) - worth[str(decision.arm)])
     assert np.mean(regret[100:]) < 0.35 * np.mean(regret[:5]) or np.mean(regret[100:]) < 0.05
 
 
-def test_knobs_are_found():
+def test_knobs_are_found() -> None:
     bandit = LiveBandit(Knobs(speed=(0, 300), tool=["A", "B"]), candidates=60)
     rng = np.random.default_rng(0)
     paid = []
@@ -306,13 +312,15 @@ def test_knobs_are_found():
         decision = bandit.ask()
         arm = decision.arm
         assert isinstance(arm, dict)
-        worth = -(((arm["speed"] - 210) / 100) ** 2) + 0.5 * (arm["tool"] == "B")
+        speed = arm["speed"]
+        assert isinstance(speed, float)
+        worth = -(((speed - 210) / 100) ** 2) + 0.5 * (arm["tool"] == "B")
         bandit.tell(decision.id, worth + 0.05 * rng.normal())
         paid.append(worth)
     assert np.mean(paid[50:]) > 0.4  # the best is 0.5, random play -0.9
 
 
-def test_given_up_decisions_count_when_their_reward_comes_after_all():
+def test_given_up_decisions_count_when_their_reward_comes_after_all() -> None:
     bandit = live("wgp-ucb", lookback=3)
     play(bandit, 15)
     first = bandit.ask()
@@ -323,7 +331,7 @@ def test_given_up_decisions_count_when_their_reward_comes_after_all():
     assert bandit.expects().mean[first.index] > before.mean[first.index] + 1.0
 
 
-def test_missing_rewards_are_steps_that_go_by():
+def test_missing_rewards_are_steps_that_go_by() -> None:
     bandit = live("tv-gp-ucb")
     play(bandit, 20)
     before = bandit.expects()
@@ -347,17 +355,17 @@ def test_missing_rewards_are_steps_that_go_by():
         ({"name": ""}, "name"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(kwargs, named):
+def test_what_does_not_fit_is_refused_by_name(kwargs: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         LiveBandit(Arms(PRICES), **kwargs)
 
 
-def test_agents_that_need_a_horizon_say_so():
+def test_agents_that_need_a_horizon_say_so() -> None:
     with pytest.raises(ValueError, match="horizon"):
         LiveBandit(Arms(PRICES), agent="exp3")
 
 
-def test_all_orders_of_three_rewards_are_one_knowledge():
+def test_all_orders_of_three_rewards_are_one_knowledge() -> None:
     found = []
     for order in itertools.permutations(range(3)):
         bandit = live()

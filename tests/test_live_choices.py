@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from wgp_agents.live.choices import Arms, KnobGrid, Offers, choices_of
+from wgp_agents.live.choices import Arms, Choices, KnobGrid, Offers, choices_of
 from wgp_agents.live.knobs import Knobs
 
 MACHINE = Knobs(speed=(0, 300), depth=(1, 8, "int"), rate=(1e-4, 1, "log"), tool=["A", "B", "C"])
 
 
-def test_knobs_stand_where_their_units_say_and_come_back_as_they_were_written():
+def test_knobs_stand_where_their_units_say_and_come_back_as_they_were_written() -> None:
     point = {"speed": 75.0, "depth": 4, "rate": 1e-2, "tool": "B"}
     place = MACHINE.place(point)
     np.testing.assert_allclose(place, [0.25, 3 / 7, 0.5, 0.5], rtol=1e-12)
@@ -25,7 +27,7 @@ def test_knobs_stand_where_their_units_say_and_come_back_as_they_were_written():
     assert back["rate"] == pytest.approx(1e-2)
 
 
-def test_knobs_fill_their_ranges_with_values_that_are_allowed():
+def test_knobs_fill_their_ranges_with_values_that_are_allowed() -> None:
     points = MACHINE.points(500)
     assert 400 < len(points) <= 500
     assert len({tuple(p.values()) for p in points}) == len(points)
@@ -37,12 +39,12 @@ def test_knobs_fill_their_ranges_with_values_that_are_allowed():
     assert np.median(rates) == pytest.approx(math.log(1e-2), abs=0.4)  # even by the logarithm
 
 
-def test_knobs_with_few_values_are_all_there():
+def test_knobs_with_few_values_are_all_there() -> None:
     few = Knobs(depth=(1, 8, "int"), tool=["A", "B"])
     assert len(few.points(500)) == 16
 
 
-def test_the_kernel_of_knobs_is_a_product_with_shared_categories():
+def test_the_kernel_of_knobs_is_a_product_with_shared_categories() -> None:
     kernel = Knobs(speed=(0, 300), tool=["A", "B"]).kernel()
     X = np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 1.0], [0.2, 1.0]])
     near = math.exp(-0.5)  # one lengthscale of 0.2 apart
@@ -64,7 +66,7 @@ def test_the_kernel_of_knobs_is_a_product_with_shared_categories():
         (0, math.inf),
     ],
 )
-def test_a_range_that_is_none_is_refused(bad):
+def test_a_range_that_is_none_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match=r"The 'x' parameter of Knobs must be \(low, high\)"):
         Knobs(x=bad)
 
@@ -80,12 +82,12 @@ def test_a_range_that_is_none_is_refused(bad):
         ({"speed": math.nan, "depth": 1, "rate": 0.1, "tool": "A"}, "speed"),
     ],
 )
-def test_a_point_that_does_not_fit_is_refused_by_name(point, named):
+def test_a_point_that_does_not_fit_is_refused_by_name(point: dict[str, object], named: str) -> None:
     with pytest.raises(ValueError, match=f"'{named}'"):
         MACHINE.place(point)
 
 
-def test_numbers_are_ordered_names_are_not():
+def test_numbers_are_ordered_names_are_not() -> None:
     prices, names = Arms([9.99, 10.99, 12.99]), Arms(["red", "green"])
     assert prices.ordered
     np.testing.assert_allclose(prices.places[:, 0], [0, 1 / 3, 1])
@@ -93,13 +95,13 @@ def test_numbers_are_ordered_names_are_not():
     np.testing.assert_array_equal(names.kernel(names.places, names.places), np.eye(2))
 
 
-def test_arms_with_features_stand_by_them():
+def test_arms_with_features_stand_by_them() -> None:
     arms = Arms({"small": {"kg": 1, "colour": "red"}, "large": {"kg": 3, "colour": "blue"}})
     np.testing.assert_allclose(arms.places, [[0, 1], [1, 0]])
     assert arms.arms == ["small", "large"]
 
 
-def test_a_table_is_arms_with_features():
+def test_a_table_is_arms_with_features() -> None:
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"kg": [1.0, 2.0, 4.0]}, index=["a", "b", "c"])
     arms = Arms(table)
@@ -107,12 +109,12 @@ def test_a_table_is_arms_with_features():
     np.testing.assert_allclose(arms.places[:, 0], [0, 1 / 3, 1])
 
 
-def test_an_unknown_arm_is_refused_with_the_nearest():
+def test_an_unknown_arm_is_refused_with_the_nearest() -> None:
     with pytest.raises(ValueError, match="espresso"):
         Arms(["espresso", "latte"]).index("expresso", "record")
 
 
-def test_arms_are_told_apart_by_kind_but_numbers_by_value():
+def test_arms_are_told_apart_by_kind_but_numbers_by_value() -> None:
     arms = Arms(["1", "2"])
     with pytest.raises(ValueError, match="'arm'"):
         arms.index(1, "record")
@@ -120,12 +122,12 @@ def test_arms_are_told_apart_by_kind_but_numbers_by_value():
 
 
 @pytest.mark.parametrize("bad", [[1.0], [1, 1], [1, math.nan], "ab", 3, [[1], [2]], {"a": 1}])
-def test_arms_that_are_none_are_refused(bad):
+def test_arms_that_are_none_are_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="The 'arms' parameter of Arms"):
         Arms(bad)
 
 
-def test_arms_come_and_go_and_keep_their_index():
+def test_arms_come_and_go_and_keep_their_index() -> None:
     arms = Arms([1.0, 2.0, 3.0])
     arms.remove(2.0, "remove_arm")
     np.testing.assert_array_equal(arms.mask(None, "ask"), [True, False, True])
@@ -150,9 +152,7 @@ def test_arms_come_and_go_and_keep_their_index():
         Offers(5, price=(0, 10), size=["S", "M"]),
     ],
 )
-def test_choices_come_back_from_json(choices):
-    import json
-
+def test_choices_come_back_from_json(choices: Choices) -> None:
     again = choices_of(json.loads(json.dumps(choices.to_json())))
     assert type(again) is type(choices)
     assert again.arms == choices.arms
@@ -160,6 +160,6 @@ def test_choices_come_back_from_json(choices):
     assert again.to_json() == choices.to_json()
 
 
-def test_a_point_between_candidates_counts_as_the_nearest():
+def test_a_point_between_candidates_counts_as_the_nearest() -> None:
     grid = KnobGrid(Knobs(speed=(0, 100)), 11)
     assert grid.arms[grid.index({"speed": 34.0}, "record")] == {"speed": 30.0}

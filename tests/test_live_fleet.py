@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,14 +14,15 @@ PRICES = [10.0, 12.0, 14.0, 16.0, 18.0, 20.0]
 NAMES = ["Bonn", "Cork", "Gent"]
 
 
-def revenue(arm: float, noise: float) -> float:
+def revenue(arm: object, noise: float) -> float:
     """Return what a price earns."""
+    assert isinstance(arm, float)
     return 40.0 - 0.5 * (arm - 15.0) ** 2 + noise
 
 
 @pytest.mark.parametrize("agent", ["wgp-ucb", "adaptive-wgp-ucb", "tv-gp-ucb", "d-ucb"])
-def test_each_is_what_it_would_be_alone(agent):
-    kwargs = {"agent": agent, "horizon": 100, "unit": (40.0, 5.0)}
+def test_each_is_what_it_would_be_alone(agent: str) -> None:
+    kwargs: dict[str, Any] = {"agent": agent, "horizon": 100, "unit": (40.0, 5.0)}
     fleet = LiveBandits(Arms(PRICES), NAMES, seed=3, **kwargs)
     alone = [LiveBandit(Arms(PRICES), seed=3 + i, **kwargs) for i in range(3)]
     rng = np.random.default_rng(0)
@@ -42,7 +46,7 @@ def test_each_is_what_it_would_be_alone(agent):
         fleet.tell(told)
 
 
-def test_made_again_they_go_on(tmp_path):
+def test_made_again_they_go_on(tmp_path: Path) -> None:
     kept = LiveBandits(Arms(PRICES), NAMES, storage=tmp_path / "f.db", name="shops")
     same = LiveBandits(Arms(PRICES), NAMES)
     for k in range(45):
@@ -57,7 +61,7 @@ def test_made_again_they_go_on(tmp_path):
     np.testing.assert_array_equal(kept.expects("Cork").mean, same.expects("Cork").mean)
 
 
-def test_a_reward_counts_once_and_a_key_gives_the_same_answer():
+def test_a_reward_counts_once_and_a_key_gives_the_same_answer() -> None:
     fleet = LiveBandits(Arms(PRICES), NAMES)
     decisions = fleet.ask(key="monday")
     assert fleet.ask(["Cork"], key="monday") == {"Cork": decisions["Cork"]}
@@ -71,7 +75,7 @@ def test_a_reward_counts_once_and_a_key_gives_the_same_answer():
 @pytest.mark.parametrize(
     "bad", [{"Cork#7": 1.0}, {"Rome#1": 1.0}, {"Cork": 1.0}, {"Cork#1": np.nan}, {"Cork#x": 1.0}]
 )
-def test_what_is_no_decision_or_reward_is_refused(bad):
+def test_what_is_no_decision_or_reward_is_refused(bad: Any) -> None:
     fleet = LiveBandits(Arms(PRICES), NAMES)
     fleet.ask()
     with pytest.raises(ValueError, match="'reward"):
@@ -79,7 +83,7 @@ def test_what_is_no_decision_or_reward_is_refused(bad):
     fleet.tell({"Cork#1": 1.0})
 
 
-def test_unknown_names_and_agents_that_learn_by_acting_are_refused():
+def test_unknown_names_and_agents_that_learn_by_acting_are_refused() -> None:
     fleet = LiveBandits(Arms(PRICES), NAMES)
     with pytest.raises(ValueError, match="Cork"):
         fleet.ask(["Corc"])

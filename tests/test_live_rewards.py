@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 
-from wgp_agents.live.rewards import Rewards, Unit
+from wgp_agents.live.rewards import RewardKind, Rewards, Unit
 from wgp_agents.live.times import as_seconds, as_time
 
 
 @pytest.mark.parametrize("kind", ["real", "clicks", "counts", "heavy-tailed"])
 @pytest.mark.parametrize("minimize", [False, True])
-def test_what_is_read_is_written_back_and_keeps_its_order(kind, minimize):
+def test_what_is_read_is_written_back_and_keeps_its_order(kind: RewardKind, minimize: bool) -> None:
     rewards, unit = Rewards(kind, minimize), Unit(0.3, 2.5) if kind != "clicks" else Unit()
     values = np.linspace(0, 1, 30) if kind == "clicks" else np.linspace(0, 4000, 300)
     read = rewards.read(values, unit)
@@ -22,7 +23,7 @@ def test_what_is_read_is_written_back_and_keeps_its_order(kind, minimize):
     np.testing.assert_allclose(rewards.written(read, unit), values, rtol=1e-9, atol=1e-9)
 
 
-def test_the_transforms_are_those_of_the_table():
+def test_the_transforms_are_those_of_the_table() -> None:
     unit = Unit(2.0, 4.0)
     assert Rewards("real").read(10.0, unit) == 2.0
     assert Rewards("real", minimize=True).read(10.0, unit) == -2.0
@@ -31,17 +32,17 @@ def test_the_transforms_are_those_of_the_table():
     assert Rewards("clicks").read(1, Unit()) == 1.0
 
 
-def test_counts_get_a_variance_that_does_not_grow():
+def test_counts_get_a_variance_that_does_not_grow() -> None:
     rng = np.random.default_rng(0)
     spread = [Rewards("counts").read(rng.poisson(m, 20_000), Unit()).std() for m in (5, 50, 500)]
     np.testing.assert_allclose(spread, 1.0, atol=0.03)  # standard errors of 0.005
 
 
-def test_the_spread_of_a_straight_line_is_exact():
+def test_the_spread_of_a_straight_line_is_exact() -> None:
     assert Rewards().spread(3.0, 2.0, Unit(5.0, 10.0)) == pytest.approx(20.0)
 
 
-def test_the_unit_is_the_median_and_the_spread_of_what_is_not_odd():
+def test_the_unit_is_the_median_and_the_spread_of_what_is_not_odd() -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(40.0, 6.0, 4001)
     values[:400] = 1e9
@@ -59,12 +60,12 @@ def test_the_unit_is_the_median_and_the_spread_of_what_is_not_odd():
         ("clicks", -0.1), ("counts", -1), ("heavy-tailed", math.nan),
     ],
 )  # fmt: skip
-def test_what_is_no_reward_is_refused(kind, bad):
+def test_what_is_no_reward_is_refused(kind: RewardKind, bad: Any) -> None:
     with pytest.raises(ValueError, match="The 'reward' parameter of tell"):
         Rewards(kind).check(bad)
 
 
-def test_times_are_numbers_or_dates():
+def test_times_are_numbers_or_dates() -> None:
     noon = datetime(2026, 5, 1, 12, tzinfo=UTC)
     assert as_time(noon, "ask") == noon.timestamp()
     assert as_time("2026-05-01T12:00", "ask") == noon.timestamp()
@@ -75,7 +76,7 @@ def test_times_are_numbers_or_dates():
 
 
 @pytest.mark.parametrize("bad", ["soon", math.nan, True, None, [1]])
-def test_what_is_no_time_is_refused(bad):
+def test_what_is_no_time_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="The 'time' parameter of ask"):
         as_time(bad, "ask")
 
@@ -88,11 +89,11 @@ def test_what_is_no_time_is_refused(bad):
         ("2d", (172_800.0, True)),
     ],
 )  # fmt: skip
-def test_timescales(given, expected):
+def test_timescales(given: Any, expected: tuple[float, bool]) -> None:
     assert as_seconds(given, "LiveBandit") == expected
 
 
 @pytest.mark.parametrize("bad", ["a while", "0 days", 0, -1, math.inf, True, ""])
-def test_what_is_no_timescale_is_refused(bad):
+def test_what_is_no_timescale_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="The 'timescale' parameter of LiveBandit"):
         as_seconds(bad, "LiveBandit")

@@ -370,17 +370,23 @@ class LiveBandit:
 
     # What is known
 
-    def expects(self, *, time: Time | None = None) -> Posterior | None:
+    def expects(self, *, time: Time | None = None) -> Posterior:
         """Return the expected reward of all arms, and its standard deviation, `(n,)` each.
 
-        They are in the user's unit; None where the agent has no posterior.
+        They are in the user's unit.
 
         Args:
             time: Of when; default: of the last decision. Without a timescale it does nothing.
+
+        Raises:
+            ValueError: If the agent has no posterior.
         """
         moment = None if time is None else as_time(time, "expects")
         with self._follower.session():
-            return self._expects(moment)
+            found = self._expects(moment)
+        if found is None:
+            reject("agent", "expects", "one with a posterior", self._settings.agent)
+        return found
 
     def _expects(self, time: float | None) -> Posterior | None:
         learner, rewards = self._follower.learner, self._settings.rewards

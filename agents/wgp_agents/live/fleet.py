@@ -199,17 +199,17 @@ class LiveBandits:
             if events:
                 self._extend(session, events)
 
-    def expects(self, name: str) -> Posterior | None:
+    def expects(self, name: str) -> Posterior:
         """Return what one bandit expects of all arms: see `LiveBandit.expects`.
 
         Raises:
-            ValueError: If there is no such bandit.
+            ValueError: If there is no such bandit, or the agent has no posterior.
         """
         who = self._places([name])
         with self._session():
             found = self._learner.bands(who)
         if found is None:
-            return None
+            reject("agent", "expects", "one with a posterior", self._settings.agent)
         rewards, unit = self._settings.rewards, self._learner.unit
         mean, std = found[0][0], found[1][0]
         return Posterior(rewards.written(mean, unit), rewards.spread(mean, std, unit))

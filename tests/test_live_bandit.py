@@ -126,9 +126,9 @@ def test_what_is_amended_or_retracted_has_never_been(agent: str, late: bool) -> 
             paid = [
                 e for e in log if e.decision == event.decision and e.kind in ("told", "amended")
             ]
-            reward = paid[-1].data["reward"]
-            assert isinstance(reward, float)
-            other.record(event.data["arm"], reward)
+            last = paid[-1].data["reward"]
+            assert isinstance(last, float)
+            other.record(event.data["arm"], last)
     if agent in ("master", "exp3"):  # their draws follow the number of the decision
         return
     np.testing.assert_allclose(knows(bandit), knows(other), rtol=1e-9, atol=1e-9)

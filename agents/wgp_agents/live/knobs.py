@@ -63,6 +63,7 @@ class Axis:
 
     def value(self, place: float) -> KnobValue:
         """Return the value at a place in [0, 1]."""
+        number: float
         if self.kind == "log":
             number = self.low * (self.high / self.low) ** place
         else:

@@ -167,7 +167,7 @@ class AdaptiveWGPUCB(Agent):
         best = np.where(there, scores, -np.inf).max(axis=1, keepdims=True)
         tied = there & (scores >= best - TIE)
         share = self._exploration
-        found = (1.0 - share) * tied / tied.sum(axis=1, keepdims=True)
+        found: Array = (1.0 - share) * tied / tied.sum(axis=1, keepdims=True)
         found += share * there / there.sum(axis=1, keepdims=True)
         return found if self.batched else found[0]
 

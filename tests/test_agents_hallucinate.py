@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import GAUSSIAN_PROCESSES, field
 from numpy.typing import NDArray
+from test_agents_parts import BayesianRegression
 
 import wgp_agents
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
@@ -255,6 +256,29 @@ def test_every_gaussian_process_agent_says_what_it_does() -> None:
         agent.hallucinate(action)
         less = (agent.posterior().std < before).any()  # type: ignore[attr-defined]
         assert less == (name not in RANDOMISED), name
+
+
+class Timeless(BayesianRegression):
+    """A surrogate of one's own, written before there was any time."""
+
+    def update(self, plays: Any, rewards: Any, active: Any) -> None:  # type: ignore[override]
+        super().update(plays, rewards, active)
+
+
+def test_a_surrogate_that_knows_no_time_awaits_rewards_too() -> None:
+    problem = BanditProblem(SquaredExponential(0.3), ARMS, 200, 0.2, 2.0, 3.0)
+    agent = GPAgent(problem, surrogate=Timeless, regularization=LAMBDA, confidence_width=2.0)
+    assert not agent.takes_elapsed
+    agent.reset(0)
+    for arm in (1, 5, 9):
+        agent.observe(arm, 1.0, elapsed=1)
+    mean = agent.posterior().mean
+    agent.hallucinate(4)
+    np.testing.assert_allclose(agent.posterior().mean, mean, rtol=0, atol=1e-10)
+    expected = dense(agent, [1, 5, 9], np.ones(3), [4])
+    np.testing.assert_allclose(agent.posterior().std, expected, rtol=0, atol=1e-7)
+    with pytest.raises(ValueError, match="knows no time"):
+        agent.observe(1, 1.0, elapsed=2)
 
 
 @pytest.mark.parametrize("name", [name for name in wgp_agents.names() if name not in TRAINED])

@@ -62,7 +62,7 @@ def test_on_a_box_it_holds_points() -> None:
         rewards.append(math.sin(5 * points[-1][0] + t / 9))
         agent.observe(points[-1], rewards[-1])
     assert len(np.unique(np.array(points[:15]))) == 15
-    steps = kept(agent).kept.times[0, : kept(agent).held[0]]
+    steps = kept(agent).kept.times[0, : kept(agent).held[0]].astype(int)
     X = np.array(points, float)[steps]
     M = kernel(X, X) * matern(steps[:, None] - steps, 9.0) + NOISE**2 * np.eye(len(X))
     k = kernel(X, DOMAIN) * matern(40 - steps, 9.0)[:, None]

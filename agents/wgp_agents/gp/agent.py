@@ -14,6 +14,7 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.acquisition import Acquisition, UpperBound, scorer
 from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.bands import PlayRecord, band_of
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
 from wgp_agents.gp.gain_bounds import GAINS, GainBounds, GainChoice, check_gains, checked_forgetting
 from wgp_agents.gp.model import Interval, ModelParameters, Posterior, gp_model, posterior_of
@@ -171,6 +172,7 @@ class GPAgent(Agent):
             )
         self.forgetting = forgetting
         self._steps = np.zeros(self.num_learners, np.int64)
+        self._record = PlayRecord(problem)
 
     def _restart(self, mask: Mask) -> None:
         bound = self.width.restart(self.problem, mask)
@@ -179,6 +181,7 @@ class GPAgent(Agent):
             forgetting = self.forgetting(self.problem, self.num_learners)
         self.surrogate.restart(mask, forgetting)
         self._steps[mask] = 0
+        self._record.clear(mask)
         if self.arms is None:
             self.action_set.show(None)
         if self.gain_bounds is not None:
@@ -236,6 +239,7 @@ class GPAgent(Agent):
             self.restart_rule.before_update(self.surrogate, plays, rewards, active)
         self.surrogate.update(plays, rewards, active)
         self._steps += active
+        self._record.add(actions, rewards, active)
 
     def _predict_domain(self) -> Prediction:
         """Return the posterior on the domain, or on the arms last shown, `(B, n)`."""
@@ -253,6 +257,23 @@ class GPAgent(Agent):
         """
         mean, variance, _ = self._predict_domain()
         return posterior_of(mean, np.sqrt(variance), self.batched)
+
+    @locked
+    def bands(self) -> Posterior:
+        """Return the posterior's mean on the domain, and a std that can be believed.
+
+        mean -+ 1.96 std is meant to hold the function at 95 % of the arms, whether it is like the
+        agent's model or not: see `wgp_agents.gp.bands`. The std of `posterior` is the model's own,
+        on which the plays rest; where the function drifts, or is not of variance k(x, x), it may be
+        far too small. The unit is that of the rewards. Before two rewards differ the std is
+        infinite.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            ValueError: If arms are drawn anew at each step, and the kernel has no features.
+        """
+        mean, _, _ = self._predict_domain()
+        return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)
 
     @locked
     def beta(self) -> PerLearner:

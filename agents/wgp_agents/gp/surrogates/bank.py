@@ -152,6 +152,11 @@ class ModelBank(Surrogate):
                 bank_update(features, left, paid, again, self.models, self._rates, self.kept)
 
     @property
+    def rates(self) -> BankRates:
+        """How fast it forgets."""
+        return self._rates
+
+    @property
     def chosen(self) -> Indices:
         """The chosen model of each learner, `(B,)`."""
         return self.kept.chosen.copy()

@@ -25,7 +25,7 @@ from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior
 from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
-from wgp_agents.kernels.bands import PlayArrays, bank_squares, put_away, replayed_squares
+from wgp_agents.kernels.bands import PLAYS, PlayArrays, bank_squares, put_away, replayed_squares
 from wgp_gym.kernels import FeatureKernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask
@@ -36,7 +36,6 @@ __all__ = ["PlayRecord", "band_of", "squared_errors"]
 TAIL, NORMAL = 0.975, 1.959963984540054  # a quantile, and that of the normal distribution
 DRIFTS = (0.0, 0.003, 0.01, 0.03, 0.1)
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
-PLAYS = 100  # the last ones that are kept of each learner, and the most older ones
 BLOCK = 32  # plays that are put away at once
 AT_ONCE = 64  # learners whose plays have their features at the same time
 
@@ -80,10 +79,10 @@ def squared_errors(bank: ModelBank, points: Points, mean: Array) -> Array:
 class PlayRecord:
     """Plays of each learner, from which a small bank tells how wrong a mean may be.
 
-    The last 100 are kept, and of older ones the last of each arm (of arms a hundred apart, of one
-    of them; where arms are drawn anew, the 100 before). Whenever it is asked, the bank, of five
-    drifts and four noise ratios, learns from them in their order, and lets the time between them go
-    by: O(K Q m^2) with K = 200 plays and Q = 20 models, whatever t is.
+    The last 128 are kept, and of older ones the last of each arm (of arms 128 apart, of one of
+    them; where arms are drawn anew, the 128 before). Whenever it is asked, the bank, of five drifts
+    and four noise ratios, learns from them in their order, and lets the time between them go by:
+    O(K Q m^2) with K = 256 plays and Q = 20 models, whatever t is.
 
     Args:
         problem: The problem; on a box its grid stands for all points.
@@ -159,20 +158,20 @@ class PlayRecord:
         action_set.show(arms)
         seen = bank.features.see(action_set.candidates, np.zeros(len(mean), np.int64))
         for start in range(0, len(mean), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            plays = self._in_order(part, bank, action_set)
+            plays, part = self._in_order(start, bank, action_set), slice(start, start + AT_ONCE)
             of_points = seen.features, seen.which[part], seen.residual, factor[part]
             room = bank.models, bank.rates, bank.kept
             replayed_squares(*plays, *of_points, *room, mean[part], square[part])
         return square
 
     def _in_order(
-        self, part: slice, bank: ModelBank, action_set: ActionSet
+        self, start: int, bank: ModelBank, action_set: ActionSet
     ) -> tuple[Array, Array, Array, Indices]:
-        """Return features, what they leave out, rewards and times of some learners' plays."""
+        """Return features, what they leave out, rewards and times of a few learners' plays."""
+        part = slice(start, start + AT_ONCE)
         times = self.kept.time[part]
-        order = np.argsort(times, axis=1, kind="stable")
-        rows = np.arange(len(order))[:, None]
+        order: Indices = np.argsort(times, axis=1, kind="stable")
+        rows = np.arange(len(times))[:, None]
         arm: Indices = self.kept.arm[part][rows, order]
         reward: Array = self.kept.reward[part][rows, order]
         time: Indices = times[rows, order]

@@ -17,7 +17,9 @@ from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import FIRST, combine_rows, quadratic_forms
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["PlayArrays", "bank_squares", "put_away", "replayed_squares"]
+__all__ = ["PLAYS", "PlayArrays", "bank_squares", "put_away", "replayed_squares"]
+
+PLAYS = 128  # W: a power of 2, so that a remainder is cheap
 
 LEAST = 1e-9  # of the weights: a model below it is left out
 ONE = FIRST  # the only learner of a bank that replays
@@ -26,8 +28,8 @@ ONE = FIRST  # the only learner of a bank that replays
 class PlayArrays(NamedTuple):
     """The plays that are kept of B learners: W last ones, and W older ones.
 
-    The play at time t, counted by the learner's own plays, is at t mod W. The one that it replaces
-    goes to W + (its arm mod W).
+    W is `PLAYS`. The play at time t, counted by the learner's own plays, is at t mod W. The one
+    that it replaces goes to W + (its arm mod W).
 
     Attributes:
         arm: What was played, `(B, 2 W)`; where arms are drawn anew, the time in its place.
@@ -65,15 +67,15 @@ def put_away(arms: Indices, places: Array, rewards: Array, active: Mask, kept: P
         active: Which plays count, `(K, B)`.
         kept: Where they go.
     """
-    most, dim = kept.arm.shape[1] // 2, kept.place.shape[2]
+    dim = kept.place.shape[2]
     for i in range(arms.shape[1]):
         for k in range(len(arms)):
             if not active[k, i]:
                 continue
             t = kept.seen[i]
-            j = t % most
-            if t >= most:
-                move_play(i, j, most + kept.arm[i, j] % most, kept)
+            j = t & (PLAYS - 1)
+            if t >= PLAYS:
+                move_play(i, j, PLAYS + (kept.arm[i, j] & (PLAYS - 1)), kept)
             kept.arm[i, j] = arms[k, i] if dim == 0 else t
             kept.reward[i, j], kept.time[i, j] = rewards[k, i], t
             for c in range(dim):

@@ -266,6 +266,7 @@ LEADS_OUT = {  # what compiled loops take for an index, or the length of a store
     "adaptive-wgp-ucb": "bank.kept.chosen",
     "ui-gp-ucb": "surrogate._level.start",
     "sw-gp-ucb": "surrogate._actions",
+    "wgp-ucb": "_record.kept.arm",
     "master": "_blocks.order",
     "bob-wgp-ucb": "restart_rule.candidate",
     "opkb": "replays.arrays.order",

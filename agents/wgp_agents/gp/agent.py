@@ -14,6 +14,7 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.acquisition import Acquisition, UpperBound, scorer
 from wgp_agents.gp.action_sets import ActionSet, Plays
+from wgp_agents.gp.bands import PlayRecord, band_of
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
 from wgp_agents.gp.gain_bounds import GAINS, GainBounds, GainChoice, check_gains, checked_forgetting
 from wgp_agents.gp.model import Interval, ModelParameters, Posterior, gp_model, posterior_of
@@ -172,6 +173,7 @@ class GPAgent(Agent):
             forgetting = checked_forgetting(owner, forgetting, self.action_set.basis, problem)
         self.forgetting = forgetting
         self._steps = np.zeros(self.num_learners, np.int64)
+        self._record = PlayRecord(problem)
         self._uneven = np.zeros(self.num_learners, bool)  # whose plays were not one step apart
         self.takes_elapsed = self.surrogate.takes_elapsed
         if restart_rule is not None:
@@ -185,6 +187,7 @@ class GPAgent(Agent):
             forgetting = self.forgetting(self.problem, self.num_learners)
         self.surrogate.restart(mask, forgetting)
         self._steps[mask], self._uneven[mask] = 0, False
+        self._record.clear(mask)
         if self.arms is None:
             self.action_set.show(None)
         if self.gain_bounds is not None:
@@ -262,6 +265,7 @@ class GPAgent(Agent):
         plays = self.action_set.embed(actions)
         if self.restart_rule is not None:
             self.restart_rule.before_update(self.surrogate, plays, rewards, active)
+        self._record.add(actions, rewards, active)
         return plays
 
     def _elapse(self, steps: Array, active: Mask) -> None:
@@ -299,6 +303,23 @@ class GPAgent(Agent):
         """
         plain = type(self.acquisition) is UpperBound
         return self.confidence_interval().upper if plain else None
+
+    @locked
+    def bands(self) -> Posterior:
+        """Return the posterior's mean on the domain, and a std that can be believed.
+
+        mean -+ 1.96 std is meant to hold the function at 95 % of the arms, whether it is like the
+        agent's model or not: see `wgp_agents.gp.bands`. The std of `posterior` is the model's own,
+        on which the plays rest; where the function drifts, or is not of variance k(x, x), it may be
+        far too small. The unit is that of the rewards. Before two rewards differ the std is
+        infinite.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            ValueError: If arms are drawn anew at each step, and the kernel has no features.
+        """
+        mean, _, _ = self._predict_domain()
+        return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)
 
     @locked
     def beta(self) -> PerLearner:

@@ -24,6 +24,8 @@ __all__ = [
     "bank_hallucinate",
     "bank_posteriors",
     "bank_update",
+    "learner_step",
+    "model_score",
 ]
 
 TINY = float(np.finfo(float).tiny)  # below it numbers lose digits, and the least never fade
@@ -246,6 +248,56 @@ def restart_lagging_models(i: int, rates: BankRates, state: BankArrays) -> None:
             recenter(i, q, rates, state)
 
 
+@subroutine
+def learner_step(
+    i: int,
+    features: Array,
+    left: Array,
+    reward: float,
+    drift: Array,
+    models: BankModels,
+    rates: BankRates,
+    state: BankArrays,
+    u: Array,
+    loss: Array,
+) -> None:
+    """Take in one observation of learner i, whose models then drift by `(Q,)`.
+
+    Its features are `(G, m)`; u and loss are room to work.
+    """
+    # Rewards are counted from the first, at first.
+    if state.seen[i] == 0:
+        state.zero[i] = reward
+    state.latest[i, state.seen[i] % rates.warmup] = reward
+    # Nothing is scored before every model has a scale.
+    scored = smallest(state.square[i]) > 0.0
+    for q in range(len(loss)):
+        g = models.table[q]
+        f = features[g, : models.rank[g]]
+        loss[q] = model_step(
+            i, q, f, left[g], reward, scored, drift[q], models, rates, state, u[: len(f)]
+        )
+    if state.seen[i] > 0:
+        state.shape[i] = rates.scale * state.shape[i] + 0.5
+    if scored:
+        score_models(loss, rates, state.recent[i], state.lasting[i])
+    restart_lagging_models(i, rates, state)
+    # Play the model of the largest score, the first of equals.
+    top = -math.inf
+    for q in range(len(loss)):
+        score = model_score(i, q, models, rates, state)
+        if score > top:
+            top, state.chosen[i] = score, q
+    state.seen[i] += 1
+
+
+@subroutine
+def model_score(i: int, q: int, models: BankModels, rates: BankRates, state: BankArrays) -> float:
+    """Return the logarithm of a model's weight among those of learner i, but for a constant."""
+    score: float = models.prior[q] + state.recent[i, q] + rates.weight * state.lasting[i, q]
+    return score
+
+
 @compiled
 def bank_update(
     features: Array,
@@ -271,33 +323,9 @@ def bank_update(
     """
     u, loss = np.empty(features.shape[2]), np.empty(len(models.drift))
     for i in range(len(rewards)):
-        if not active[i]:
-            continue
-        # Rewards are counted from the first, at first.
-        if state.seen[i] == 0:
-            state.zero[i] = rewards[i]
-        state.latest[i, state.seen[i] % rates.warmup] = rewards[i]
-        # Nothing is scored before every model has a scale.
-        scored = smallest(state.square[i]) > 0.0
-        eps = drift[i % len(drift)]
-        for q in range(len(loss)):
-            g = models.table[q]
-            f = features[i, g, : models.rank[g]]
-            loss[q] = model_step(
-                i, q, f, left[i, g], rewards[i], scored, eps[q], models, rates, state, u[: len(f)]
-            )
-        if state.seen[i] > 0:
-            state.shape[i] = rates.scale * state.shape[i] + 0.5
-        if scored:
-            score_models(loss, rates, state.recent[i], state.lasting[i])
-        restart_lagging_models(i, rates, state)
-        # Play the model of the largest score, the first of equals.
-        top = -math.inf
-        for q in range(len(loss)):
-            score = models.prior[q] + state.recent[i, q] + rates.weight * state.lasting[i, q]
-            if score > top:
-                top, state.chosen[i] = score, q
-        state.seen[i] += 1
+        if active[i]:
+            eps = drift[i % len(drift)]
+            learner_step(i, features[i], left[i], rewards[i], eps, models, rates, state, u, loss)
 
 
 @compiled

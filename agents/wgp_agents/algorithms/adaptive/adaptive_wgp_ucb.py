@@ -11,6 +11,7 @@ from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import TIE, argmax
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.bands import band_of, squared_errors
 from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior, posterior_of
 from wgp_agents.gp.surrogates.bank import ModelBank
@@ -206,6 +207,24 @@ class AdaptiveWGPUCB(Agent):
         mean, variance = self.bank.standardised(self.action_set.candidates)
         mean += self.bank.zero[:, None]
         return posterior_of(mean, self.bank.scale[:, None] * np.sqrt(variance), self.batched)
+
+    @locked
+    def bands(self) -> Posterior:
+        """Return the posterior's mean on the domain, and a std that can be believed.
+
+        mean -+ 1.96 std is meant to hold the function at 95 % of the arms: it takes all models, not
+        the chosen one alone, and what is not known of their scales. See `wgp_agents.gp.bands`. The
+        std of `posterior`, on which the plays rest, is the chosen model's own. Before two rewards
+        differ this one is infinite.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
+        mean, _ = self.bank.standardised(self.action_set.candidates)
+        mean += self.bank.zero[:, None]
+        square = squared_errors(self.bank, self.action_set.candidates, mean)
+        return band_of(mean, square, self.batched)
 
     @locked
     def belief(self) -> Belief:

@@ -15,6 +15,7 @@ from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.action_sets import ActionSet
+from wgp_agents.gp.bands import PlayRecord, band_of
 from wgp_agents.gp.bayes_width import FiniteWidth, bayes_width
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
 from wgp_agents.gp.model import ModelParameters, Posterior, gp_model, posterior_of
@@ -102,7 +103,7 @@ class PEGPUCB(Agent):
         self.model = gp_model(owner, self.problem, grid=True, **common)
         self.action_set = self.model.action_set
         batch = self.num_learners
-        self._rows = np.arange(batch)
+        self._rows, self._record = np.arange(batch), PlayRecord(self.problem)
         check_choice("candidates", candidates, owner, KINDS)
         values = GRIDS[candidates] if values is None else values
         closed = "both" if candidates == "drift" else "right"
@@ -135,6 +136,7 @@ class PEGPUCB(Agent):
         self.surviving[mask], self._pending[mask] = True, False
         for array in (self._steps, self.chosen, self.rounds, self._sums, self._sum_half):
             array[mask] = 0
+        self._record.clear(mask)
         if self.arms is None:
             self.action_set.show(None)
 
@@ -171,6 +173,7 @@ class PEGPUCB(Agent):
         self._pending &= ~active
         for surrogate in self._surrogates:
             surrogate.update(plays, rewards, active)
+        self._record.add(actions, rewards, active)
 
     def _hallucinate(self, actions: Actions, active: Mask) -> None:
         plays = self.action_set.embed(actions)
@@ -210,3 +213,16 @@ class PEGPUCB(Agent):
         self._require_reset()
         mean, variance, _ = self._posteriors()[:, self.chosen, self._rows]
         return posterior_of(mean, np.sqrt(variance), self.batched)
+
+    @locked
+    def bands(self) -> Posterior:
+        """Return the mean of `posterior` on the domain, and a std that can be believed.
+
+        It is as in `GPAgent.bands`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+            ValueError: If arms are drawn anew at each step, and the kernel has no features.
+        """
+        mean = np.atleast_2d(self.posterior().mean)
+        return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)

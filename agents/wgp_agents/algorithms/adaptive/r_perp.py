@@ -16,6 +16,7 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import Seeds, fill_uniform, seeds_of
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.action_sets import check_arms_stay
+from wgp_agents.gp.bands import PlayRecord, band_of
 from wgp_agents.gp.confidence import NormBound
 from wgp_agents.gp.gain_bounds import checked_forgetting
 from wgp_agents.gp.model import ModelParameters, Posterior, gp_model, posterior_of
@@ -100,7 +101,7 @@ class RPERP(Agent):
         self.model = gp_model(owner, self.problem, grid=True, **common)
         self.action_set = self.model.action_set
         batch, n = self.num_learners, len(self.problem.domain)
-        self._rows = np.arange(batch)
+        self._rows, self._record = np.arange(batch), PlayRecord(self.problem)
         forgetting = Forgetting(
             "restart_period", restart_period, variation_budget, information_gain, perp_rate
         )
@@ -127,6 +128,7 @@ class RPERP(Agent):
         state = (self.planned, self._counts, self._sums, self._length, self._held, self._used)
         for array in state:
             array[mask] = 0
+        self._record.clear(mask)
 
     def _largest(self) -> float:
         """Return max k(x, x)^{1/2}, the largest value of functions of norm 1."""
@@ -214,6 +216,7 @@ class RPERP(Agent):
         # Another's play may not be planned.
         self.planned[rows, plays] = np.maximum(self.planned[rows, plays] - 1, 0)
         self._held += active
+        self._record.add(actions, rewards, active)
 
     def _posteriors(self, learners: Indices) -> tuple[Array, Array]:
         mean, variance = np.empty((2, len(learners), self.surviving.shape[1]))
@@ -232,6 +235,18 @@ class RPERP(Agent):
         self._require_reset()
         mean, variance = self._posteriors(self._rows)
         return posterior_of(mean, np.sqrt(variance), self.batched)
+
+    @locked
+    def bands(self) -> Posterior:
+        """Return the mean of `posterior` on the domain, and a std that can be believed.
+
+        It is as in `GPAgent.bands`.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        mean = np.atleast_2d(self.posterior().mean)
+        return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)
 
 
 def perp_rate(problem: BanditProblem, gain: Array, variation_budget: Array) -> Array:

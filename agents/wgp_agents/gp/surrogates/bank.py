@@ -174,6 +174,11 @@ class ModelBank(Surrogate):
         bank_hallucinate(features, left, active, self.models, self.kept)
 
     @property
+    def rates(self) -> BankRates:
+        """How fast it forgets."""
+        return self._rates
+
+    @property
     def chosen(self) -> Indices:
         """The chosen model of each learner, `(B,)`."""
         return self.kept.chosen.copy()

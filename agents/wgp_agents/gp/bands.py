@@ -1,0 +1,220 @@
+"""Bands: how far an agent's mean may be from the function, in the unit of the rewards.
+
+A band is mean -+ 1.96 std. Its mean is that of the agent's posterior; its std is the root of the
+squared error that the models of a bank expect of that mean: those of `ModelBank`, each weighted by
+the exponential of its score, as in Bayesian model averaging. So it has what the models differ by,
+what each is unsure of, and the uncertainty of its scale: Student's t, of as many degrees of freedom
+as the scale was learned from, widens a variance until 1.96 std is its 97.5 % quantile.
+
+An agent that has a bank hands it over: `squared_errors`. Of any other the last plays are kept, and
+a small bank learns from them whenever bands are asked for: `PlayRecord`. It is told no noise, no
+norm and no unit, so that the bands hold where the agent's own numbers do not; and it does not have
+the agent's model, so that they say how wrong that model has become.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import stdtrit
+
+from wgp_agents.core.state import check_counts
+from wgp_agents.gp.action_sets import ActionSet, Points
+from wgp_agents.gp.box import make_action_set
+from wgp_agents.gp.model import Posterior
+from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
+from wgp_agents.gp.surrogates.kernel_features import kernel_features
+from wgp_agents.kernels.bands import PLAYS, PlayArrays, bank_squares, put_away, replayed_squares
+from wgp_gym.kernels import FeatureKernel
+from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Actions, Array, Indices, Mask
+from wgp_gym.validation import reject
+
+__all__ = ["PlayRecord", "band_of", "squared_errors"]
+
+TAIL, NORMAL = 0.975, 1.959963984540054  # a quantile, and that of the normal distribution
+DRIFTS = (0.0, 0.003, 0.01, 0.03, 0.1)
+NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
+BLOCK = 32  # plays that are put away at once
+AT_ONCE = 64  # learners whose plays have their features at the same time
+
+
+def band_of(mean: Array, square: Array, batched: bool) -> Posterior:
+    """Return the bands of B learners, `(B, n)`, or the only one's, `(n,)`, from squared errors."""
+    std = np.sqrt(square)
+    return Posterior(mean, std) if batched else Posterior(mean[0], std[0])
+
+
+def tail_factors(halves: Array) -> Array:
+    """Return the squared ratios of Student's 97.5 % quantile to the normal one.
+
+    Args:
+        halves: Half the degrees of freedom, `(B,)`; the ratio of 0 is never used, and 1.
+    """
+    freedom = np.where(halves > 0.0, 2.0 * halves, math.inf)
+    ratios: Array = stdtrit(np.minimum(freedom, 1e6), TAIL) / NORMAL
+    return ratios**2
+
+
+def squared_errors(bank: ModelBank, points: Points, mean: Array) -> Array:
+    """Return what the models of a bank expect of (f - mean)^2 at points, `(B, q)`.
+
+    It is infinite where no unit of the rewards is known: before the second reward, and while all
+    were equal.
+
+    Args:
+        bank: The bank.
+        points: The points.
+        mean: The means, `(B, q)`.
+    """
+    square, factor = np.zeros_like(mean), tail_factors(bank.kept.shape)
+    for g in range(len(bank.features.rank)):
+        seen = bank.features.see(points, np.full(len(mean), g))
+        of_points = seen.features, seen.which, seen.residual
+        bank_squares(g, *of_points, factor, bank.models, bank.rates, bank.kept, mean, square)
+    return square
+
+
+class PlayRecord:
+    """Plays of each learner, from which a small bank tells how wrong a mean may be.
+
+    The last 128 are kept, and of older ones the last of each arm (of arms 128 apart, of one of
+    them; where arms are drawn anew, the 128 before). Whenever it is asked, the bank, of five drifts
+    and four noise ratios, learns from them in their order, and lets the time between them go by:
+    O(K Q m^2) with K = 256 plays and Q = 20 models, whatever t is.
+
+    Args:
+        problem: The problem; on a box its grid stands for all points.
+    """
+
+    _constants = ("_problem", "_bank", "_action_set")
+
+    def __init__(self, problem: BanditProblem) -> None:
+        batch, dim = problem.batch_size or 1, problem.domain.shape[1]
+        self._problem, size = problem, (batch, 2 * PLAYS)
+        self.kept = PlayArrays(
+            arm=np.zeros(size, np.int64),
+            place=np.zeros((*size, dim if problem.contextual else 0)),
+            reward=np.zeros(size),
+            time=np.full(size, -1),
+            seen=np.zeros(batch, np.int64),
+        )
+        self._recent: list[tuple[Actions, Array, Mask]] = []
+        self._bank: ModelBank | None = None
+        self._action_set: ActionSet | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return all, with every play put away."""
+        self._put_away()
+        return vars(self)
+
+    def _check_state(self) -> None:
+        check_counts(self, "seen", self.kept.seen, 2**62)
+        check_counts(self, "time", self.kept.time + 1, 2**62)
+        most = 2**62 if self._problem.contextual else len(self._problem.domain) - 1
+        check_counts(self, "arm", self.kept.arm, most)
+
+    def clear(self, mask: Mask) -> None:
+        """Forget the plays of the learners in `mask` `(B,)`."""
+        self._put_away()
+        for array in self.kept:
+            array[mask] = 0
+        self.kept.time[mask] = -1
+
+    def add(self, actions: Actions, rewards: Array, active: Mask) -> None:
+        """Take note of one play of every learner in `active`, in the form of `Agent._learn`."""
+        recent = self._recent
+        recent.append((actions.copy(), rewards.copy(), active))
+        if len(recent) == BLOCK:
+            self._put_away()
+
+    def _put_away(self) -> None:
+        """Write the plays of the last steps into the arrays."""
+        if not self._recent:
+            return
+        actions, rewards, active = (np.array(column) for column in zip(*self._recent, strict=True))
+        self._recent.clear()
+        arms, places = actions, np.zeros((*rewards.shape, 0))
+        if self._problem.contextual:
+            arms, places = np.zeros(rewards.shape, np.int64), actions
+        elif self._problem.continuous:
+            points = actions.reshape(-1, actions.shape[2])
+            arms = self._tools()[1].embed(points).actions.reshape(rewards.shape)
+        put_away(arms, places, rewards, active, self.kept)
+
+    def squared_errors(self, mean: Array, arms: Array | None) -> Array:
+        """Return what the bank expects of (f - mean)^2, `(B, n)`; see the function of this name.
+
+        Args:
+            mean: The means on the domain, or of `arms`, `(B, n)`.
+            arms: Where arms are drawn anew at each step, those last shown, `(B, n, d)`.
+        """
+        self._put_away()
+        bank, action_set = self._tools()
+        # Half the degrees of freedom after so many plays, of which the first tells nothing.
+        fade, told = bank.rates.scale, np.maximum((self.kept.time >= 0).sum(axis=1) - 1, 0)
+        factor, square = tail_factors((1 - fade**told) / (1 - fade) / 2), np.empty_like(mean)
+        action_set.show(arms)
+        seen = bank.features.see(action_set.candidates, np.zeros(len(mean), np.int64))
+        for start in range(0, len(mean), AT_ONCE):
+            plays, part = self._in_order(start, bank, action_set), slice(start, start + AT_ONCE)
+            of_points = seen.features, seen.which[part], seen.residual, factor[part]
+            room = bank.models, bank.rates, bank.kept
+            replayed_squares(*plays, *of_points, *room, mean[part], square[part])
+        return square
+
+    def _in_order(
+        self, start: int, bank: ModelBank, action_set: ActionSet
+    ) -> tuple[Array, Array, Array, Indices]:
+        """Return features, what they leave out, rewards and times of a few learners' plays."""
+        part = slice(start, start + AT_ONCE)
+        times = self.kept.time[part]
+        order: Indices = np.argsort(times, axis=1, kind="stable")
+        rows = np.arange(len(times))[:, None]
+        arm: Indices = self.kept.arm[part][rows, order]
+        reward: Array = self.kept.reward[part][rows, order]
+        time: Indices = times[rows, order]
+        if self._problem.contextual:
+            points = self.kept.place[part][rows, order]
+            plays = action_set.embed(points.reshape(-1, points.shape[2]))
+        else:
+            plays = action_set.recall(arm.reshape(-1))
+        features, left = bank.features.embed(plays)
+        trim_first(reward, (time < 0).sum(axis=1), bank.rates.warmup)
+        shape = arm.shape
+        return (
+            features.reshape(*shape, *features.shape[1:]),
+            left.reshape(*shape, *left.shape[1:]),
+            reward,
+            time,
+        )
+
+    def _tools(self) -> tuple[ModelBank, ActionSet]:
+        """Return the bank, of one learner, and the action set with which it sees the plays."""
+        if self._bank is None or self._action_set is None:
+            problem, kernel = self._problem, self._problem.kernel
+            if problem.contextual and not isinstance(kernel, FeatureKernel):
+                rule = "a task whose kernel has features, or whose arms stay"
+                reject("env", "bands", rule, kernel)
+            alone, all_ = (
+                make_action_set(kernel, problem, np.ones(count), grid=True, max_features=1)
+                for count in (1, len(self.kept.seen))
+            )
+            features = kernel_features(problem, [kernel])
+            self._bank = ModelBank(alone, features, DRIFTS, NOISE_RATIOS)
+            self._action_set = all_
+        return self._bank, self._action_set
+
+
+def trim_first(rewards: Array, first: Indices, warmup: int) -> None:
+    """Move outliers among the first rewards of each learner, as `ModelBank` does.
+
+    Args:
+        rewards: In the order of time, `(b, K)`; they are changed.
+        first: Where each learner's begin, `(b,)`.
+        warmup: How many are looked at together.
+    """
+    rows = np.flatnonzero(first + warmup <= rewards.shape[1])
+    at = rows[:, None], first[rows, None] + np.arange(warmup)
+    rewards[at] = clip_outliers(rewards[at])

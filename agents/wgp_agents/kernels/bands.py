@@ -1,0 +1,286 @@
+"""How far a mean may be from the function, by all models of a bank: the squares of bands.
+
+With the weights w_q of a bank's models, their means M_q(x), scales s_q^2 and covariances P_q, the
+expected squared error of a mean mu(x) is that of the mixture of their posteriors,
+sum over q of w_q (s_q^2 phi^T P_q phi + (M_q(x) - mu(x))^2). See `wgp_agents.gp.bands`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from wgp_agents.kernels.bank import BankArrays, BankModels, BankRates, learner_step, model_score
+from wgp_agents.kernels.jit import compiled, subroutine
+from wgp_agents.kernels.linalg import FIRST, combine_rows, quadratic_forms
+from wgp_gym.types import Array, Indices, Mask
+
+__all__ = ["PLAYS", "PlayArrays", "bank_squares", "put_away", "replayed_squares"]
+
+PLAYS = 128  # W: a power of 2, so that a remainder is cheap
+
+LEAST = 1e-9  # of the weights: a model below it is left out
+ONE = FIRST  # the only learner of a bank that replays
+
+
+class PlayArrays(NamedTuple):
+    """The plays that are kept of B learners: W last ones, and W older ones.
+
+    W is `PLAYS`. The play at time t, counted by the learner's own plays, is at t mod W. The one
+    that it replaces goes to W + (its arm mod W).
+
+    Attributes:
+        arm: What was played, `(B, 2 W)`; where arms are drawn anew, the time in its place.
+        place: Where arms are drawn anew, the points played, `(B, 2 W, d)`; else d = 0.
+        reward: The rewards, `(B, 2 W)`.
+        time: When, `(B, 2 W)`; -1: no play yet.
+        seen: Plays so far, `(B,)`.
+    """
+
+    arm: Indices
+    place: Array
+    reward: Array
+    time: Indices
+    seen: Indices
+
+
+@subroutine
+def move_play(i: int, source: int, target: int, kept: PlayArrays) -> None:
+    """Write a play over another one."""
+    kept.arm[i, target] = kept.arm[i, source]
+    kept.reward[i, target] = kept.reward[i, source]
+    kept.time[i, target] = kept.time[i, source]
+    for j in range(kept.place.shape[2]):
+        kept.place[i, target, j] = kept.place[i, source, j]
+
+
+@compiled
+def put_away(arms: Indices, places: Array, rewards: Array, active: Mask, kept: PlayArrays) -> None:
+    """Take in K plays of each learner.
+
+    Args:
+        arms: What was played, `(K, B)`; not read where arms are drawn anew.
+        places: The points then, `(K, B, d)`, d as in `PlayArrays.place`.
+        rewards: `(K, B)`.
+        active: Which plays count, `(K, B)`.
+        kept: Where they go.
+    """
+    dim = kept.place.shape[2]
+    for i in range(arms.shape[1]):
+        for k in range(len(arms)):
+            if not active[k, i]:
+                continue
+            t = kept.seen[i]
+            j = t & (PLAYS - 1)
+            if t >= PLAYS:
+                move_play(i, j, PLAYS + (kept.arm[i, j] & (PLAYS - 1)), kept)
+            kept.arm[i, j] = arms[k, i] if dim == 0 else t
+            kept.reward[i, j], kept.time[i, j] = rewards[k, i], t
+            for c in range(dim):
+                kept.place[i, j, c] = places[k, i, c]
+            kept.seen[i] += 1
+
+
+@subroutine
+def fill_beliefs(
+    i: int,
+    factor: float,
+    models: BankModels,
+    rates: BankRates,
+    state: BankArrays,
+    weight: Array,
+    scale: Array,
+) -> bool:
+    """Compute the weights w_q, which add up to 1, and s_q^2 times `factor`; False: no unit yet.
+
+    s_q^2 is the function's own scale, as in `ModelBank`, with the scale of all innovations counted
+    as one play of an arm never seen: what is left where a restart has dropped the rest.
+    """
+    a, top, total = state.shape[i], -math.inf, 0.0
+    if a <= 0.0:
+        return False
+    for q in range(len(weight)):
+        weight[q] = model_score(i, q, models, rates, state)
+        top = max(top, weight[q])
+    for q in range(len(weight)):
+        weight[q] = math.exp(weight[q] - top)
+        weight[q] = weight[q] if weight[q] > LEAST else 0.0
+        total += weight[q]
+    known = False
+    for q in range(len(weight)):
+        weight[q] /= total
+        square = state.square[i, q] / a + state.signal[i, q]
+        scale[q] = factor * square / (1.0 + state.informed[i, q])
+        known = known or weight[q] * scale[q] > 0.0
+    return known
+
+
+@subroutine
+def add_squares(
+    i: int,
+    g: int,
+    weight: Array,
+    scale: Array,
+    phi: Array,
+    residual: Array,
+    models: BankModels,
+    state: BankArrays,
+    mean: Array,
+    square: Array,
+) -> None:
+    """Add the part that the models of table g have in the expected squared errors of learner i."""
+    m, n = models.rank[g], len(mean)
+    P, row, share = np.zeros((m, m)), np.empty(n), 0.0
+    for q in range(len(weight)):
+        if models.table[q] != g or weight[q] == 0.0:
+            continue
+        # Within: the sum of w s^2 P, one matrix for all models of a table.
+        part = weight[q] * scale[q]
+        share += part
+        covariance = state.covariance[i, q]
+        for j in range(m):
+            for k in range(m):
+                P[j, k] += part * covariance[j, k]
+        # Between: w (M - mu)^2.
+        combine_rows(phi[:m], state.weights[i, q, :m], row)
+        for a in range(n):
+            apart = row[a] + state.zero[i, q] - mean[a]
+            square[a] += weight[q] * apart * apart
+    if share > 0.0:
+        quadratic_forms(P, m, phi, row)
+        for a in range(n):
+            square[a] += max(row[a], 0.0) + share * residual[a]
+
+
+@compiled
+def bank_squares(
+    g: int,
+    table: Array,
+    which: Indices,
+    residual: Array,
+    factor: Array,
+    models: BankModels,
+    rates: BankRates,
+    state: BankArrays,
+    mean: Array,
+    square: Array,
+) -> None:
+    """Add the part of the models of table g in the expected squared errors of means.
+
+    Args:
+        g: The table.
+        table: Features of the points, `(S, m, n)`.
+        which: The set of each learner, `(B,)`.
+        residual: What they leave out of k(x, x), `(S, n)`.
+        factor: By how much Student's tails widen a variance, `(B,)`.
+        models: The models.
+        rates: How scores count.
+        state: What is kept of the learners.
+        mean: The means, `(B, n)`.
+        square: Where the squares are added, `(B, n)`; infinite where a learner knows no unit.
+    """
+    weight, scale = np.empty((2, len(models.drift)))
+    for i in range(len(mean)):
+        t = which[i]
+        if fill_beliefs(i, factor[i], models, rates, state, weight, scale):
+            add_squares(
+                i, g, weight, scale, table[t], residual[t], models, state, mean[i], square[i]
+            )
+        else:
+            square[i] = math.inf
+
+
+@subroutine
+def forget(state: BankArrays) -> None:
+    """Bring the only learner of a bank back to the prior."""
+    for array in (state.square, state.signal, state.informed, state.recent, state.lasting):
+        array[:] = 0.0
+    for array in (state.zero, state.latest):
+        array[:] = 0.0
+    state.covariance[:] = 0.0
+    for q in range(state.covariance.shape[1]):
+        for k in range(state.covariance.shape[2]):
+            state.covariance[ONE, q, k, k] = 1.0
+    state.weights[:] = 0.0
+    state.shape[:] = 0.0
+    state.age[:] = 0
+    state.chosen[:] = 0
+    state.seen[:] = 0
+
+
+@subroutine
+def pass_time(steps: int, models: BankModels, rates: BankRates, state: BankArrays) -> None:
+    """Let steps go by in which the only learner of a bank sees nothing.
+
+    P <- (1 - eps)^k P + (1 - (1 - eps)^k) I, theta <- (1 - eps)^{k / 2} theta: k steps at once.
+    """
+    for q in range(len(models.drift)):
+        keep = (1.0 - models.drift[q]) ** steps
+        fade, P, w = math.sqrt(keep), state.covariance[ONE, q], state.weights[ONE, q]
+        for a in range(len(P)):
+            w[a] *= fade
+            for b in range(len(P)):
+                P[a, b] *= keep
+            P[a, a] += 1.0 - keep
+        state.recent[ONE, q] *= rates.recent**steps
+        state.lasting[ONE, q] *= rates.lasting**steps
+
+
+@compiled
+def replayed_squares(
+    features: Array,
+    left: Array,
+    rewards: Array,
+    times: Indices,
+    table: Array,
+    which: Indices,
+    residual: Array,
+    factor: Array,
+    models: BankModels,
+    rates: BankRates,
+    state: BankArrays,
+    mean: Array,
+    square: Array,
+) -> None:
+    """Compute expected squared errors of means by a bank that learns from a few plays of each.
+
+    Args:
+        features: Those of the plays, oldest first, `(B, K, 1, m)`.
+        left: What they leave out of k(x, x), `(B, K, 1)`.
+        rewards: `(B, K)`.
+        times: When they were played, `(B, K)`; -1: no play.
+        table: Features of the points, `(S, m, n)`.
+        which: The set of each learner, `(B,)`.
+        residual: What they leave out of k(x, x), `(S, n)`.
+        factor: By how much Student's tails widen a variance, `(B,)`.
+        models: The models, of one table.
+        rates: How the bank forgets.
+        state: Room for one learner.
+        mean: The means, `(B, n)`.
+        square: Where the squares go, `(B, n)`; infinite where a learner knows no unit.
+    """
+    count = len(models.drift)
+    u, loss = np.empty(features.shape[3]), np.empty(count)
+    weight, scale = np.empty((2, count))
+    for i in range(len(mean)):
+        forget(state)
+        before = times[i, -1]
+        for k in range(times.shape[1]):
+            if times[i, k] < 0:
+                continue
+            if times[i, k] > before + 1:
+                pass_time(times[i, k] - before - 1, models, rates, state)
+            before = times[i, k]
+            f, rest = features[i, k], left[i, k]
+            learner_step(ONE, f, rest, rewards[i, k], models.drift, models, rates, state, u, loss)
+        t = which[i]
+        if fill_beliefs(ONE, factor[i], models, rates, state, weight, scale):
+            square[i] = 0.0
+            phi = table[t]
+            add_squares(
+                ONE, FIRST, weight, scale, phi, residual[t], models, state, mean[i], square[i]
+            )
+        else:
+            square[i] = math.inf

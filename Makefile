@@ -21,14 +21,14 @@ models: .venv/rl.stamp
 	$(BIN)/python scripts/train_models.py
 
 # mypy has one process, and the tests one for each core: side by side, none waits for another.
-test: style .venv/browser.stamp
+test: style .venv/browser.stamp .venv/postgres.stamp
 	$(MAKE) --no-print-directory --jobs=2 types quick-tests
 
-quick-tests: .venv/browser.stamp
+quick-tests: .venv/browser.stamp .venv/postgres.stamp
 	$(PYTEST)
 
 # What is slow by nature; then all other tests with every index in a compiled loop checked.
-test-slow: .venv/browser.stamp
+test-slow: .venv/browser.stamp .venv/postgres.stamp
 	$(PYTEST) -m slow
 	NUMBA_BOUNDSCHECK=1 $(PYTEST)
 
@@ -55,7 +55,7 @@ types: .venv/dev.stamp
 	touch $@
 
 .venv/dev.stamp: .venv/rl.stamp
-	$(PIP) -e '.[rl,tables,dask,dev]'
+	$(PIP) -e '.[rl,tables,dask,live,postgres,dev]'
 	touch $@
 
 # The report's page is tested in a real browser. The continuous integration gets one; elsewhere,
@@ -64,6 +64,13 @@ types: .venv/dev.stamp
 	if [ "$$CI" = true ] && ! command -v chromedriver >/dev/null; then \
 	  { apt-get -qq update && apt-get -qq -y install chromium chromium-driver >/dev/null; } || \
 	  echo "There is no Chromium: the tests of the report's page in a browser are skipped."; fi
+	touch $@
+
+# So are live bandits in a real PostgreSQL, which the tests start and stop themselves.
+.venv/postgres.stamp: .venv/browser.stamp
+	if [ "$$CI" = true ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+	  { apt-get -qq update && apt-get -qq -y install postgresql >/dev/null; } || \
+	  echo "There is no PostgreSQL: the tests of live bandits in it are skipped."; fi
 	touch $@
 
 # A place of its own: RLlib asks for an older gymnasium.

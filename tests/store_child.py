@@ -65,18 +65,26 @@ def kills(storage: str, count: str) -> None:
 
 
 def fork(storage: str, count: str) -> None:
-    """Fork while another thread appends; parent and children go on with the store of before."""
+    """Fork while another thread appends; the children go on with the store of before.
+
+    The parent closes it and opens others, as if nobody else used the file.
+    """
     store = open_store(storage, NAME)
     thread = threading.Thread(target=append, args=(store, "thread", int(count)))
     thread.start()
     pids = []
-    for child in range(4):
+    for child in range(2):
         if (pid := os.fork()) == 0:
             append(store, f"child-{child}", int(count))
+            store.close()
             os._exit(0)
         pids.append(pid)
-        append(store, f"parent-{child}", int(count))
     thread.join()
+    store.close()
+    for i in range(int(count)):
+        store = open_store(storage, NAME)
+        append(store, f"parent-{i}", 1)
+        store.close()
     print([os.waitpid(pid, 0)[1] for pid in pids])
 
 

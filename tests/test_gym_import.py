@@ -39,7 +39,15 @@ THIRD_PARTIES = {
         "tqdm",
     },
 }
-ONLY_WHEN_CALLED = {"matplotlib", "torch", "stable_baselines3", "sb3_contrib", "jinja2", "plotly"}
+ONLY_WHEN_CALLED = {
+    "matplotlib",
+    "torch",
+    "stable_baselines3",
+    "sb3_contrib",
+    "jinja2",
+    "plotly",
+    "sqlalchemy",
+}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -55,6 +63,10 @@ RL_ADAPTERS = {  # modules that may import torch when they are imported themselv
     name
     for name in MODULES
     if name.startswith(("wgp_agents.algorithms.learned.sb3", "wgp_agents.training"))
+}
+
+DATABASES = {  # modules that `live.storage` imports with the first database
+    f"wgp_agents.live.{name}" for name in ("database", "database_session", "engines", "tables")
 }
 
 
@@ -148,7 +160,7 @@ def foreign(name: str) -> Iterator[str]:
         known = {*sys.stdlib_module_names, "wgp_gym", "wgp_agents"} | third
         yield from (f"{name} imports {top}" for top in tops - known)
     at_once = {target.split(".")[0] for target in imports(name, at_import_time=True)}
-    if name not in RL_ADAPTERS and own != "scripts":
+    if name not in RL_ADAPTERS | DATABASES and own != "scripts":
         yield from (f"{name} imports {top} at once" for top in at_once & ONLY_WHEN_CALLED)
 
 

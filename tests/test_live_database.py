@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,6 +117,16 @@ def test_tables_of_another_format(database: str, table: str) -> None:
         open_store(database, "espresso")
 
 
+def test_a_damaged_event(database: str) -> None:
+    store = new(database, count=3)
+    change(database, "UPDATE wgp_events SET data = '{' WHERE seq = 2")
+    with store.session() as session:
+        assert session.events(after=2)[0].decision == "d2"
+        with pytest.raises(ValueError, match="log of the bandit 'espresso' is damaged"):
+            session.events()
+    store.close()
+
+
 def test_other_tables_stay(database: str) -> None:
     change(database, "CREATE TABLE events (id INTEGER)")
     new(database).close()
@@ -181,6 +192,18 @@ def test_another_process_that_holds_the_file(tmp_path: Path) -> None:
         open_store(path, "espresso", timeout=0.2)
     other.close()
     open_store(path, "espresso", timeout=0.2).close()
+
+
+def test_another_program_that_uses_the_file_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE orders (id INTEGER)")  # without a write-ahead log, so far
+    other.execute("BEGIN IMMEDIATE")
+    done = threading.Timer(0.3, other.execute, ["COMMIT"])
+    done.start()
+    new(path).close()
+    done.join()
+    other.close()
 
 
 @pytest.mark.parametrize(

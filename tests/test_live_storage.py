@@ -96,6 +96,11 @@ def test_finding_events(store: Store) -> None:
         assert session.of_decision("other") == []
         assert session.by_key("k3") == session.events()[3]
         assert session.by_key("other") is None
+        for text in ("", "\0", "\ud800", "x" * 501, 3):
+            with pytest.raises(ValueError, match="'decision' parameter of Event must be a text"):
+                session.of_decision(text)  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match="'key' parameter of Event must be a text"):
+                session.by_key(text)  # type: ignore[arg-type]
 
 
 def test_settings_are_given_once(storage: str | None) -> None:

@@ -10,7 +10,15 @@ import sqlalchemy as sql
 from sqlalchemy import Connection, bindparam
 from sqlalchemy.dialects.postgresql import insert as insert_or_leave  # SQLite writes the same
 
-from wgp_agents.live.events import Event, arm_text, as_text, from_text, known_key, numbered
+from wgp_agents.live.events import (
+    Event,
+    arm_text,
+    as_text,
+    check_text,
+    from_text,
+    known_key,
+    numbered,
+)
 from wgp_agents.live.records import KEPT, ArmCount, Snapshot, Summary
 from wgp_agents.live.tables import FORMAT, bandits, events, snapshots
 from wgp_gym.types import Json
@@ -55,9 +63,10 @@ COUNTS = (
 MY_SNAPSHOT = snapshots.c.bandit == bindparam("bandit")
 SNAPSHOT_SEQS = sql.select(snapshots.c.seq).where(MY_SNAPSHOT).order_by(snapshots.c.seq.desc())
 SNAPSHOT = sql.select(snapshots).where(MY_SNAPSHOT, snapshots.c.seq == bindparam("number"))
-DROP_SNAPSHOTS = sql.delete(snapshots).where(
-    MY_SNAPSHOT, snapshots.c.seq.between(bindparam("low"), bindparam("high"))
-)
+DROP_SNAPSHOTS = sql.delete(snapshots).where(MY_SNAPSHOT)
+SAME_PLACE = DROP_SNAPSHOTS.where(snapshots.c.seq == bindparam("number"))
+UP_TO = DROP_SNAPSHOTS.where(snapshots.c.seq <= bindparam("number"))
+FROM = DROP_SNAPSHOTS.where(snapshots.c.seq >= bindparam("number"))
 
 
 class DatabaseSession:
@@ -117,19 +126,23 @@ class DatabaseSession:
 
     def of_decision(self, decision: str) -> list[Event]:
         """Return all events of one decision, in order."""
-        return self._read(OF_DECISION, decision=decision)
+        return self._read(OF_DECISION, decision=check_text("decision", decision, "Event"))
 
     def by_key(self, key: str) -> Event | None:
         """Return the event that was asked with this key."""
-        return next(iter(self._read(BY_KEY, key=key)), None)
+        found = self._read(BY_KEY, key=check_text("key", key, "Event"))
+        return found[0] if found else None
 
     def _read(self, statement: sql.Executable, **where: int | str) -> list[Event]:
         """Return the events that a statement finds."""
         rows = self._connection.execute(statement, self._me | where)
-        return [
-            Event(kind, decision, from_text(data), time, key, seq, at)
-            for kind, decision, data, time, key, seq, at in rows
-        ]
+        try:
+            return [
+                Event(kind, decision, from_text(data), time, key, seq, at)
+                for kind, decision, data, time, key, seq, at in rows
+            ]
+        except json.JSONDecodeError as error:
+            raise ValueError(f"The log of the bandit {self._name!r} is damaged: {error}") from error
 
     def append(self, event: Event) -> Event:
         """Append one event and return it with its `seq` and `at`."""
@@ -187,18 +200,14 @@ class DatabaseSession:
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, and drop all but the newest few."""
-        self._drop(snapshot.seq, snapshot.seq)
+        self._connection.execute(SAME_PLACE, self._me | {"number": snapshot.seq})
         row = {name: getattr(snapshot, name) for name in ("seq", "version", "fingerprint", "data")}
         row |= {"digest": snapshot.digest()}
         self._connection.execute(sql.insert(snapshots), row | self._me)
         seqs = self._connection.execute(SNAPSHOT_SEQS, self._me).scalars().all()
-        for old in seqs[KEPT:]:
-            self._drop(0, old)
+        if len(seqs) > KEPT:
+            self._connection.execute(UP_TO, self._me | {"number": seqs[KEPT]})
 
     def drop_snapshots(self, since: int) -> None:
         """Drop those with seq >= since."""
-        self._drop(since, self._last)
-
-    def _drop(self, low: int, high: int) -> None:
-        """Drop the snapshots from one seq to another."""
-        self._connection.execute(DROP_SNAPSHOTS, self._me | {"low": low, "high": high})
+        self._connection.execute(FROM, self._me | {"number": since})

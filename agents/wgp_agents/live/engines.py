@@ -113,7 +113,7 @@ def sqlite_engine(url: URL, timeout: float) -> Engine:
     def connect(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
         end = time.monotonic() + timeout
-        while True:  # the switch is the one command that does not wait for other processes
+        while True:  # beside another's BEGIN IMMEDIATE the switch fails at once, timeout or not
             try:
                 cursor.execute("PRAGMA journal_mode=WAL")
                 break

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from wgp_agents.live.events import Event, arm_text, as_text, from_text, known_key, numbered
+from wgp_agents.live.events import (
+    Event,
+    arm_text,
+    as_text,
+    check_text,
+    from_text,
+    known_key,
+    numbered,
+)
 from wgp_agents.live.records import KEPT, ArmCount, Snapshot, Summary
 from wgp_agents.live.turns import Turns
 from wgp_gym.types import Json
@@ -115,11 +123,12 @@ class MemorySession:
 
     def of_decision(self, decision: str) -> list[Event]:
         """Return all events of one decision, in order."""
-        return [self._log.events[seq - 1] for seq in self._log.decisions.get(decision, [])]
+        seqs = self._log.decisions.get(check_text("decision", decision, "Event"), [])
+        return [self._log.events[seq - 1] for seq in seqs]
 
     def by_key(self, key: str) -> Event | None:
         """Return the event that was asked with this key."""
-        seq = self._log.keys.get(key)
+        seq = self._log.keys.get(check_text("key", key, "Event"))
         return None if seq is None else self._log.events[seq - 1]
 
     def summary(self) -> Summary:

@@ -14,8 +14,8 @@ it is kept once its `with` block has ended, whatever kills the process then, and
 block raises. So each `ask` or `tell` is one session: read the events since the last that this
 process knows (`session.events(after=known)`), learn them, append, leave. Keep it short: in SQLite
 all bandits of one file wait for each other, in PostgreSQL those of one name. A session belongs to
-the thread that opened it; to open a second one inside it, where both need one lock, is an error. A
-session that only reads writes nothing.
+the thread that opened it; to open a second one inside it, or a store of the same SQLite file, is an
+error. A session that only reads writes nothing.
 
 **Processes.** A store may be used on both sides of `os.fork`. Do not fork within a session.
 
@@ -74,10 +74,10 @@ class Session(Protocol):
         """Append many events, all or none, as `append` does one."""
 
     def of_decision(self, decision: str) -> list[Event]:
-        """Return all events of one decision, in order."""
+        """Return all events of one decision, in order; raise ValueError if it can be no id."""
 
     def by_key(self, key: str) -> Event | None:
-        """Return the event that was asked with this key."""
+        """Return the event that was asked with this key; raise ValueError if it can be none."""
 
     def summary(self) -> Summary:
         """Count the log's events; it takes time in proportion to their number."""

@@ -57,7 +57,9 @@ def tail_factors(halves: Array) -> Array:
     return ratios**2
 
 
-def squared_errors(bank: ModelBank, points: Points, mean: Array) -> Array:
+def squared_errors(
+    bank: ModelBank, points: Points, mean: Array, some: Indices | None = None
+) -> Array:
     """Return what the models of a bank expect of (f - mean)^2 at points, `(B, q)`.
 
     It is infinite where no unit of the rewards is known: before the second reward, and while all
@@ -67,11 +69,15 @@ def squared_errors(bank: ModelBank, points: Points, mean: Array) -> Array:
         bank: The bank.
         points: The points.
         mean: The means, `(B, q)`.
+        some: Which of the points are meant, `(q,)`; None: all.
     """
     square, factor = np.zeros_like(mean), tail_factors(bank.kept.shape)
     for g in range(len(bank.features.rank)):
         seen = bank.features.see(points, np.full(len(mean), g))
-        of_points = seen.features, seen.which, seen.residual
+        phi, left = seen.features, seen.residual
+        if some is not None:
+            phi, left = np.take(phi, some, axis=2), np.take(left, some, axis=1)
+        of_points = phi, seen.which, left
         bank_squares(g, *of_points, factor, bank.models, bank.rates, bank.kept, mean, square)
     return square
 

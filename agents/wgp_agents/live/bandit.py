@@ -390,7 +390,7 @@ class LiveBandit:
 
     def _expects(self, time: float | None) -> Posterior | None:
         learner, rewards = self._follower.learner, self._settings.rewards
-        found = learner.bands(time)
+        found = learner.expects(time)
         if found is None:
             return None
         mean, std = found
@@ -441,19 +441,21 @@ def why(
 ) -> dict[str, Json]:
     """Return what the log says of why an arm was chosen, in the user's unit."""
     agent, unit, found = learner.agent, learner.unit, dict[str, Json]()
-    bands, bounds = learner.bands(), agent.bounds()
-    found |= described(rewards, unit, bands, bounds, action)
+    bounds = agent.bounds()
     rival = None if bounds is None else runner_up(bounds, action, allowed)
+    actions = [action] if rival is None else [action, rival]
+    beliefs = learner.beliefs(actions)
+    rows = [described(rewards, unit, beliefs[k : k + 1], bounds, a) for k, a in enumerate(actions)]
+    found |= rows[0]
     if rival is not None:
-        one = described(rewards, unit, bands, bounds, rival.action)
-        found["runner_up"] = {"arm": label(rival.action), **one}
+        found["runner_up"] = {"arm": label(rival), **rows[1]}
     chances = agent.propensities()
     if chances is not None:
         found["propensity"] = float(chances[action])
     seen = insight_of(agent)
     if seen.memory is not None:
         found["memory"] = seen.memory if np.isfinite(seen.memory) else "inf"
-    change = learner.noticed(seen.age, None if bands is None else bands[0])
+    change = learner.noticed(seen.age, learner.means() if seen.age is not None else None)
     if change is not None:
         found["changed"] = change * unit.scale
     return found
@@ -462,16 +464,16 @@ def why(
 def described(
     rewards: Rewards,
     unit: Unit,
-    bands: tuple[Array, Array] | None,
+    belief: Sequence[tuple[float, float]],
     bounds: Array | None,
     action: int,
 ) -> dict[str, Json]:
     """Return what is expected of an arm, in the user's unit."""
     found: dict[str, Json] = {}
-    if bands is not None:
-        mean, std = float(bands[0][action]), float(bands[1][action])
+    for mean, std in belief:
         found["mean"] = float(rewards.written(mean, unit))
-        found["std"] = float(rewards.spread(mean, std, unit))
+        if np.isfinite(std):  # no unit is known before two rewards differ
+            found["std"] = float(rewards.spread(mean, std, unit))
     if bounds is not None:
         found["bound"] = float(rewards.written(bounds[action], unit))
     return found

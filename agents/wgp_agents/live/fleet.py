@@ -165,7 +165,7 @@ class LiveBandits:
     def _describe(self, who: Indices, actions: list[int], data: list[dict[str, Json]]) -> None:
         """Say what each of the arms chosen is, and what is expected of it."""
         rewards, unit, rows = self._settings.rewards, self._learner.unit, np.arange(len(who))
-        found = self._learner.bands(who)
+        found = self._learner.beliefs(who)
         for row, action in zip(data, actions, strict=True):
             row["arm"] = cast(Json, self._choices.arms[action])
         if found is not None:
@@ -173,7 +173,9 @@ class LiveBandits:
             means = rewards.written(mean, unit).tolist()
             spreads = rewards.spread(mean, std, unit).tolist()
             for row, one, spread in zip(data, means, spreads, strict=True):
-                row["mean"], row["std"] = one, spread
+                row["mean"] = one
+                if np.isfinite(spread):
+                    row["std"] = spread
 
     def tell(self, rewards: Mapping[str, float | None]) -> None:
         """Say what decisions paid, by their ids; None: that will never be known.
@@ -207,7 +209,7 @@ class LiveBandits:
         """
         who = self._places([name])
         with self._session():
-            found = self._learner.bands(who)
+            found = self._learner.expects(who)
         if found is None:
             reject("agent", "expects", "one with a posterior", self._settings.agent)
         rewards, unit = self._settings.rewards, self._learner.unit

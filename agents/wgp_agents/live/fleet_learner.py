@@ -16,9 +16,10 @@ import numpy as np
 from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.state_file import packed, unpacked
+from wgp_agents.gp.model import Posterior
 from wgp_agents.live.learner import REST, draws_of
 from wgp_agents.live.rewards import FIRST, Rewards, Unit
-from wgp_gym.types import Array, Indices
+from wgp_gym.types import Indices
 from wgp_gym.validation import reject
 
 __all__ = ["FleetLearner"]
@@ -183,14 +184,21 @@ class FleetLearner:
         if self.agent.takes_elapsed and (is_open | missing).any():
             self.agent.elapse(1.0, active=is_open | missing)
 
-    def bands(self, who: Indices) -> tuple[Array, Array] | None:
-        """Return mean and standard deviation of all arms of these learners, `(k, n)` each."""
+    def beliefs(self, who: Indices) -> Posterior | None:
+        """Return what these learners' own models expect of all arms, `(k, n)` each."""
+        return self._found(who, "posterior")
+
+    def expects(self, who: Indices) -> Posterior | None:
+        """Return mean and believable standard deviation of all arms, `(k, n)` each."""
+        return self._found(who, "bands") or self.beliefs(who)
+
+    def _found(self, who: Indices, method: str) -> Posterior | None:
         self._take_all(who)
-        found = getattr(self.agent, "bands", None) or getattr(self.agent, "posterior", None)
-        if found is None:
+        find = getattr(self.agent, method, None)
+        if find is None:
             return None
-        mean, std = found()
-        return mean[who], std[who]
+        mean, std = find()
+        return Posterior(mean[who], std[who])
 
     def packed(self) -> bytes:
         """Return what is known as the bytes of an .npz archive."""

@@ -11,7 +11,7 @@ from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
 from wgp_gym.types import Array, Mask
 
-__all__ = ["Insight", "Rival", "insight_of", "runner_up"]
+__all__ = ["Insight", "insight_of", "runner_up"]
 
 
 class Insight(NamedTuple):
@@ -30,18 +30,6 @@ class Insight(NamedTuple):
     drift: float | None = None
 
 
-class Rival(NamedTuple):
-    """The arm that would have been chosen in the place of another.
-
-    Attributes:
-        action: Its index.
-        bound: Its upper bound.
-    """
-
-    action: int
-    bound: float
-
-
 def insight_of(agent: Agent) -> Insight:
     """Return what a single agent says of itself."""
     if isinstance(agent, AdaptiveWGPUCB):
@@ -57,9 +45,9 @@ def insight_of(agent: Agent) -> Insight:
     return Insight()
 
 
-def runner_up(bounds: Array, chosen: int, allowed: Mask | None) -> Rival | None:
+def runner_up(bounds: Array, chosen: int, allowed: Mask | None) -> int | None:
     """Return the arm with the largest bound of those that were not chosen; None: there is none."""
     others = bounds.copy() if allowed is None else np.where(allowed, bounds, -np.inf)
     others[chosen] = -np.inf
     best = int(others.argmax())
-    return Rival(best, float(others[best])) if np.isfinite(others[best]) else None
+    return best if np.isfinite(others[best]) else None

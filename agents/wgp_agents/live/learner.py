@@ -21,10 +21,12 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.observation import observation_of
 from wgp_agents.core.state_file import packed, unpacked
+from wgp_agents.gp.model import Posterior
 from wgp_agents.live.rewards import FIRST, Rewards, Unit
 from wgp_gym.types import Array, Mask
 
@@ -213,25 +215,45 @@ class Learner:
 
     # What it knows
 
-    def bands(self, time: float | None = None) -> tuple[Array, Array] | None:
-        """Return mean and standard deviation of all arms, as the agent learns them, `(n,)` each.
+    def beliefs(self, actions: list[int]) -> list[tuple[float, float]]:
+        """Return mean and standard deviation of some arms, in the agent's unit.
+
+        They are cheap: the believable ones of the adaptive agent, of others those of their own
+        model; none where an agent has no posterior. `expects` has believable ones of all.
+        """
+        self._take_all()
+        if isinstance(self.agent, AdaptiveWGPUCB):
+            mean, std = self.agent.bands(actions)
+            return list(zip(mean.tolist(), std.tolist(), strict=True))
+        find = getattr(self.agent, "posterior", None)
+        if find is None:
+            return []
+        mean, std = find()
+        return [(float(mean[i]), float(std[i])) for i in actions]
+
+    def means(self) -> Array | None:
+        """Return the expected rewards of all arms in the agent's unit, `(n,)`."""
+        find = getattr(self.agent, "posterior", None)
+        return None if find is None else find().mean
+
+    def expects(self, time: float | None = None) -> Posterior | None:
+        """Return mean and standard deviation of all arms, in the agent's unit, `(n,)` each.
 
         None where the agent has no posterior. With a time, they are those of then.
         """
         self._take_all()
-        later = time is not None and self.clock is not None and time > self.clock
-        found = getattr(self.agent, "bands", None) or getattr(self.agent, "posterior", None)
-        if found is None:
+        find = getattr(self.agent, "bands", None) or getattr(self.agent, "posterior", None)
+        if find is None:
             return None
-        if not (later and self._timescale):
-            mean, std = found()
-            return mean, std
+        if time is None or self.clock is None or time <= self.clock or self._timescale is None:
+            found: Posterior = find()
+            return found
         now, clock = Checkpoint(self.agent), self.clock
         self._let_go_by(time)
-        mean, std = found()
+        found = find()
         now.restore()
         self.clock = clock
-        return mean, std
+        return found
 
     def noticed(self, age: int | None, mean: Array | None) -> float | None:
         """Return by how much expectations have moved, if the agent has noticed a change.

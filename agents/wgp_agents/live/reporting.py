@@ -149,14 +149,15 @@ def arms_of(
     for i, label in enumerate(choices.arms):
         tally = tallies.get(text(cast(Json, label)), Tally())
         mean = None if expects is None else float(expects.mean[i])
-        half = 0.0 if expects is None else BAND * float(expects.std[i])
+        half = None if expects is None else BAND * float(expects.std[i])
+        known = mean is not None and half is not None and math.isfinite(half)
         last = tally.last
         found.append(
             Arm(
                 label=label if is_plain(label) else text(cast(Json, label)),  # type: ignore[arg-type]
                 mean=mean,
-                low=None if mean is None else mean - half,
-                high=None if mean is None else mean + half,
+                low=mean - half if known else None,  # type: ignore[operator]  # both are known
+                high=mean + half if known else None,  # type: ignore[operator]
                 plays=tally.plays,
                 share=tally.recent / max(recent, 1),
                 last_decision=None if last is None else last.number,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -209,7 +210,7 @@ class AdaptiveWGPUCB(Agent):
         return posterior_of(mean, self.bank.scale[:, None] * np.sqrt(variance), self.batched)
 
     @locked
-    def bands(self) -> Posterior:
+    def bands(self, arms: Sequence[int] | None = None) -> Posterior:
         """Return the posterior's mean on the domain, and a std that can be believed.
 
         mean -+ 1.96 std is meant to hold the function at 95 % of the arms: it takes all models, not
@@ -217,13 +218,18 @@ class AdaptiveWGPUCB(Agent):
         std of `posterior`, on which the plays rest, is the chosen model's own. Before two rewards
         differ this one is infinite.
 
+        Args:
+            arms: The arms that are asked for, `(q,)`, which costs less than all. Default: all.
+
         Raises:
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
         mean, _ = self.bank.standardised(self.action_set.candidates)
         mean += self.bank.zero[:, None]
-        square = squared_errors(self.bank, self.action_set.candidates, mean)
+        some = None if arms is None else np.array(arms, np.int64)
+        mean = mean if some is None else np.take(mean, some, axis=1)
+        square = squared_errors(self.bank, self.action_set.candidates, mean, some)
         return band_of(mean, square, self.batched)
 
     @locked

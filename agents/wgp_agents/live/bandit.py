@@ -11,12 +11,14 @@ import numpy as np
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
 from wgp_agents.live.decision import Decision
+from wgp_agents.live.evaluation import Method, Replay
 from wgp_agents.live.events import Event
 from wgp_agents.live.follower import Follower
 from wgp_agents.live.insight import insight_of, runner_up
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.learner import Learner
 from wgp_agents.live.occasion import Occasion, occasion_of
+from wgp_agents.live.past import replay_of, rows_of_log
 from wgp_agents.live.report import Report
 from wgp_agents.live.reporting import report_of
 from wgp_agents.live.rewards import RewardKind, Rewards, Unit
@@ -28,6 +30,8 @@ from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from wgp_agents.live.decisions import LogLike
 
 __all__ = ["LiveBandit"]
 
@@ -332,17 +336,77 @@ class LiveBandit:
         Raises:
             ValueError: If there is no such arm, or this is no reward.
         """
-        paid = None if reward is None else self._settings.rewards.check(reward)
         with self._follower.session() as session:
-            choices = self._follower.choices
-            if choices.changing:
-                reject("arm", "record", "left out: offers are known to `ask` alone", arm)
-            occasion = occasion_of(self._settings, choices, context, None, time, "record")
-            index = choices.index(arm, "record")
-            asked = self._ask(session, index, occasion, None, {"human": True})
-            data: dict[str, Json] = {"reward": paid, "arm": asked.data["arm"]}
-            self._follower.append(session, Event("told", asked.decision, data, occasion.time))
+            return self._record(session, arm, reward, context, time)
+
+    def _record(
+        self,
+        session: Session,
+        arm: object,
+        reward: float | None,
+        context: Mapping[str, object] | None,
+        time: Time | None,
+    ) -> str:
+        paid = None if reward is None else self._settings.rewards.check(reward)
+        choices = self._follower.choices
+        if choices.changing:
+            reject("arm", "record", "left out: offers are known to `ask` alone", arm)
+        occasion = occasion_of(self._settings, choices, context, None, time, "record")
+        index = choices.index(arm, "record")
+        asked = self._ask(session, index, occasion, None, {"human": True})
+        data: dict[str, Json] = {"reward": paid, "arm": asked.data["arm"]}
+        self._follower.append(session, Event("told", asked.decision, data, occasion.time))
         return str(asked.decision)
+
+    def fit(self, log: LogLike) -> int:
+        """Learn from the decisions of another system, and return how many there were.
+
+        Args:
+            log: A DataFrame or the path of a CSV file with the columns `arm` and `reward` (empty:
+                it never came), and where there are any `time` and `context_...`.
+
+        Raises:
+            ValueError: If a row does not fit; then nothing is learned.
+            ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
+        """
+        rows = list(rows_of_log(log))
+        with self._follower.session() as session:
+            for row in rows:
+                time = cast("Time | None", row.time)
+                self._record(session, row.arm, row.reward, row.context, time)
+        return len(rows)
+
+    def replay(
+        self,
+        log: LogLike,
+        *,
+        method: Method = "rejection",
+        max_weight: float | None = None,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> Replay:
+        """Return what such a bandit, made anew, would have earned on a log of decisions.
+
+        What that means, by each method, stands in `wgp_agents.live.evaluation`.
+
+        Args:
+            log: As in `fit`, with `propensity` where choices were not equally likely.
+            method: "rejection", "ips", "snips" or "doubly-robust".
+            max_weight: The largest weight of a row.
+            level: The probability with which the interval holds.
+            seed: Of the agent.
+        """
+        with self._follower.session():
+            choices = self._follower.choices
+        return replay_of(
+            log,
+            self._settings,
+            choices,
+            method=method,
+            max_weight=max_weight,
+            level=level,
+            seed=seed,
+        )
 
     # Arms that come and go
 

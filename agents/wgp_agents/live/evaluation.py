@@ -121,6 +121,7 @@ def replay(
     lags: int | None = None,
     level: float = 0.95,
     seed: int = 0,
+    told_as: Callable[[float], float] = float,
 ) -> Replay:
     """Return what an agent would have earned on a log; see this module for what that means.
 
@@ -148,6 +149,7 @@ def replay(
             least 0; 0 asks for another interval: see above. Default: the root of their number.
         level: The probability with which the interval holds, in (0, 1).
         seed: Of the agent, and of the coins of rejection, at least 0.
+        told_as: What the agent is told of a reward, where that is not the log's number.
 
     Raises:
         ValueError: If a parameter or the log is not as it should be, or no row can be used.
@@ -166,7 +168,7 @@ def replay(
         check_int("lags", lags, owner, 0)
     rows = read_decisions(log, arms, num_arms=num_arms, timescale=timescale)
     chances = _propensities(rows, method)
-    player = Player(make_agent(), rows, features, seed)
+    player = Player(make_agent(), rows, features, seed, told_as)
     # Coins of their own: the log, if simulated, may come from `default_rng(seed)`.
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
     if method == "rejection":

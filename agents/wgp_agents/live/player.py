@@ -63,6 +63,7 @@ class Player:
         rows: Decisions,
         features: Callable[[Context], ArrayLike] | None,
         seed: int,
+        told_as: Callable[[float], float] = float,
     ) -> None:
         if features is not None and rows.contexts is None:
             reject("features", "replay", "left out: the log has no 'context...' columns", features)
@@ -71,7 +72,7 @@ class Player:
             reject("timescale", "replay", f"left out: {name} has no method 'elapse'", agent)
         self.agent = agent
         self.before: Learner | Checkpoint | None = None
-        self._seed = seed
+        self._seed, self._told_as = seed, told_as
         self.rows, self.features = rows, features
         self.arms: Array | None = None
         agent.reset(seed)
@@ -107,7 +108,7 @@ class Player:
 
     def learn(self, row: int) -> None:
         """Tell the agent of a row's play."""
-        arm, reward = int(self.rows.arms[row]), float(self.rows.rewards[row])
+        arm, reward = int(self.rows.arms[row]), self._told_as(float(self.rows.rewards[row]))
         if self.rows.elapsed is not None:
             cast(Ageing, self.agent).observe(arm, reward, arms=self.arms, elapsed=0.0)
         elif self.arms is not None:

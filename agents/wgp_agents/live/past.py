@@ -1,0 +1,101 @@
+"""A bandit and the log of another system: what would it have earned, and what can it learn?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+
+from wgp_agents.live.choices import Choices
+from wgp_agents.live.evaluation import Method, Replay, replay
+from wgp_agents.live.rewards import FIRST, Unit
+from wgp_agents.live.settings import Settings
+from wgp_gym.types import Array
+from wgp_gym.validation import reject
+
+if TYPE_CHECKING:
+    from wgp_agents.live.decisions import LogLike
+
+__all__ = ["Row", "replay_of", "rows_of_log"]
+
+CONTEXT = "context_"  # what the names of a context's columns begin with
+
+
+class Row(NamedTuple):
+    """One decision of another system.
+
+    Attributes:
+        arm: What was chosen.
+        reward: What it paid; None: it never came.
+        context: What was known; None where the log does not say.
+        time: When it was; None where the log does not say.
+    """
+
+    arm: object
+    reward: float | None
+    context: Mapping[str, object] | None
+    time: object | None
+
+
+def rows_of_log(log: LogLike) -> Iterator[Row]:
+    """Yield the decisions of a log: a DataFrame, or the path of a CSV file.
+
+    Raises:
+        ValueError: If it has no columns `arm` and `reward`.
+        ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
+    """
+    import pandas
+
+    frame = log if isinstance(log, pandas.DataFrame) else pandas.read_csv(log)
+    for name in ("arm", "reward"):
+        if name not in frame.columns:
+            reject("log", "fit", "a table with the columns 'arm' and 'reward'", [*frame.columns])
+    words = [name for name in frame.columns if str(name).startswith(CONTEXT)]
+    for row in frame.to_dict("records"):
+        missing = row["reward"] is None or row["reward"] != row["reward"]
+        context = {word.removeprefix(CONTEXT): row[word] for word in words}
+        reward = None if missing else cast(float, row["reward"])
+        yield Row(row["arm"], reward, context or None, row.get("time"))
+
+
+def replay_of(
+    log: LogLike,
+    settings: Settings,
+    choices: Choices,
+    *,
+    method: Method = "rejection",
+    max_weight: float | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Replay:
+    """Return what the agent of a bandit, made anew, would have earned on a log: see `replay`.
+
+    Where it is told a unit of rewards, that is learned from the first ten of the log.
+    """
+    if choices.changing:
+        reject("arms", "replay", "Arms or Knobs: a log has no offers", type(choices).__name__)
+    unit = settings.given_unit or Unit()
+    agent = settings.make_agent(choices)
+    if settings.unit is None and settings.rewards.needs_unit(agent.takes_units):
+        first = [row.reward for row in rows_of_log(log) if row.reward is not None][:FIRST]
+        unit = Unit.of(settings.rewards.straightened(first)) if first else unit
+
+    def _places(context: Mapping[str, object]) -> Array:
+        assert settings.knobs is not None
+        named = {name.removeprefix(CONTEXT): value for name, value in context.items()}
+        return settings.shown(choices, settings.knobs.place(named, "replay"), None)
+
+    return replay(
+        log,
+        lambda: settings.make_agent(choices),
+        lambda label: choices.index(label, "replay"),
+        method=method,
+        num_arms=len(choices.arms),
+        features=None if settings.knobs is None else _places,
+        timescale=settings.timescale if not settings.dated else f"{settings.timescale} s",
+        max_weight=max_weight,
+        level=level,
+        seed=seed,
+        told_as=lambda reward: float(settings.rewards.read(np.asarray(reward), unit)),
+    )

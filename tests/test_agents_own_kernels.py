@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import LEARNERS
+from conftest import kinds
 
 import wgp_agents
 from wgp_agents import WGPUCB, AdaptiveWGPUCB, SWLinUCB
@@ -31,8 +31,8 @@ def played(agent: Any, steps: int = 25) -> list[int]:
     return actions
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_every_agent_plays_a_product_kernel(name: str) -> None:
+@pytest.mark.parametrize("name", kinds())
+def test_every_kind_of_agent_plays_a_product_kernel(name: str) -> None:
     kernel = OnColumns(SE(0.3), 0) * OnColumns(SE(0.5), 1)
     assert len(played(wgp_agents.make(name, problem(kernel)), 12)) == 12
 
@@ -59,7 +59,7 @@ def test_fourier_features_of_two_lengths(features: Any) -> None:
 
 
 def test_quadrature_is_as_fine_as_the_shortest_length_asks() -> None:
-    with pytest.raises(ValueError, match="'features' parameter of WGPUCB .* nodes"):
+    with pytest.raises(ValueError, match=r"'features' parameter of WGPUCB .* nodes"):
         WGPUCB(problem(SE((0.5, 0.004))), discount=0.9, features="quadrature")
 
 

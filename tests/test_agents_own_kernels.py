@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import LEARNERS
+from conftest import kinds
 
 import wgp_agents
 from wgp_agents import WGPUCB, AdaptiveWGPUCB, SWLinUCB
@@ -31,8 +31,8 @@ def played(agent: Any, steps: int = 25) -> list[int]:
     return actions
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_every_agent_plays_a_product_kernel(name: str) -> None:
+@pytest.mark.parametrize("name", kinds())
+def test_every_kind_of_agent_plays_a_product_kernel(name: str) -> None:
     kernel = OnColumns(SE(0.3), 0) * OnColumns(SE(0.5), 1)
     assert len(played(wgp_agents.make(name, problem(kernel)), 12)) == 12
 

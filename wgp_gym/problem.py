@@ -34,8 +34,8 @@ class BanditProblem(ReadOnlyArrays):
     Attributes:
         kernel: The kernel k in whose RKHS every f_t lies.
         domain: The decision set's points in [0, 1]^d, `(n, d)`. Arms without coordinates stand
-            at i / (n - 1). With `continuous`, a grid of the box; with `contextual`, stand-ins of
-            the right shape.
+            at i / (n - 1). With `continuous`, a grid of the box; with `contextual`, n points that
+            stand for those of which nothing was shown yet.
         horizon: The number of steps T, at most 2^53; None where it is unknown.
         noise_scale: The sub-Gaussian scale R of the noise, in units of the reward, in [0, 1e30];
             None where it is unknown.
@@ -46,6 +46,8 @@ class BanditProblem(ReadOnlyArrays):
         reward_range: The bounds that every expected reward lies between; None where nothing is
             known but |f_t(x)| <= B k(x, x)^{1/2}.
         contextual: Whether the arms are drawn anew at each step, and shown in the observation.
+        stand_ins: With `contextual`, points `(q, d)` spread over all places where arms may stand,
+            on which the features of kernels with infinitely many are made. Default: the domain.
         link: What the expected reward is of the function in the RKHS: "identity", itself;
             "logistic", 1 / (1 + e^{-f}). B and B_T are those of the function.
         episodes: The number B of episodes of a batch of which no quantity above is an array.
@@ -64,6 +66,7 @@ class BanditProblem(ReadOnlyArrays):
     continuous: bool = False
     reward_range: tuple[float, float] | None = None
     contextual: bool = False
+    stand_ins: Array | None = None
     link: Literal["identity", "logistic"] = "identity"
     episodes: int | None = None
 
@@ -74,9 +77,7 @@ class BanditProblem(ReadOnlyArrays):
         for name, most in (("horizon", LONGEST), ("episodes", LONGEST)):
             if getattr(self, name) is not None:
                 self._keep(name, check_int(name, getattr(self, name), owner, 1, most))
-        domain = as_floats("domain", self.domain, owner, DOMAIN_RULE)
-        if domain.ndim != 2 or not domain.size or not (domain.min() >= 0 and domain.max() <= 1):
-            reject("domain", owner, DOMAIN_RULE, self.domain)
+        domain = checked_points("domain", self.domain, owner, DOMAIN_RULE)
         if isinstance(self.kernel, Empirical) and len(self.kernel.matrix) != len(domain):
             reject("domain", owner, f"the {len(self.kernel.matrix)} arms of its kernel", domain)
         self.kernel(domain[:1], domain[:1])  # refuses points of another dimension
@@ -84,6 +85,13 @@ class BanditProblem(ReadOnlyArrays):
         check_bool("continuous", self.continuous, owner)
         if check_bool("contextual", self.contextual, owner) and self.continuous:
             reject("contextual", owner, "False on a box", True)
+        if self.stand_ins is not None:
+            rule = f"points of [0, 1]^{domain.shape[1]}, in an array (q, {domain.shape[1]})"
+            points = checked_points("stand_ins", self.stand_ins, owner, rule)
+            if not self.contextual or points.shape[1] != domain.shape[1]:
+                rule = rule if self.contextual else "None where arms stay"
+                reject("stand_ins", owner, rule, points)
+            self._keep("stand_ins", frozen(points))
         check_choice("link", self.link, owner, LINKS)
         if self.reward_range is not None:
             ends = check_range("reward_range", self.reward_range, owner)
@@ -135,6 +143,11 @@ class BanditProblem(ReadOnlyArrays):
                 return len(value)
         return None
 
+    @property
+    def spread(self) -> Array:
+        """The points that features are made on, `(q, d)`: `stand_ins`, or else the domain."""
+        return self.domain if self.stand_ins is None else self.stand_ins
+
     @staticmethod
     def stack(problems: Sequence[BanditProblem]) -> BanditProblem:
         """Join single problems on one domain into a batch.
@@ -147,6 +160,7 @@ class BanditProblem(ReadOnlyArrays):
         first = problems[0]
         for other in problems[1:]:
             same = all(getattr(other, n) == getattr(first, n) for n in SHARED)
+            same &= np.array_equal(other.spread, first.spread)
             if not same or not np.array_equal(other.domain, first.domain):
                 raise ValueError(f"Problems of one batch must share domain, {', '.join(SHARED)}.")
 
@@ -157,6 +171,14 @@ class BanditProblem(ReadOnlyArrays):
         columns = {name: _column(name) for name in QUANTITIES}
         known = any(column is not None for column in columns.values())
         return replace(first, **columns, episodes=None if known else len(problems))
+
+
+def checked_points(name: str, value: object, owner: str, rule: str) -> Array:
+    """Return points of [0, 1]^d, at least one, `(n, d)`."""
+    points = as_floats(name, value, owner, rule)
+    if points.ndim != 2 or not points.size or not (points.min() >= 0 and points.max() <= 1):
+        reject(name, owner, rule, value)
+    return points
 
 
 def or_give(instead: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from wgp_gym.types import Action, Actions, Array, Indices, Mask
 from wgp_gym.validation import reject
 
 __all__ = [
+    "ERROR_POINTS",
     "ActionSet",
     "BoxGrid",
     "ChangingArms",
@@ -30,6 +31,8 @@ __all__ = [
     "check_arms_stay",
 ]
 
+
+ERROR_POINTS = 1_000
 
 FeatureSource = Kernel | FeatureMap
 """The kernel, or the feature map in its place."""
@@ -152,6 +155,16 @@ class ActionSet(ABC):
     def domain_features(self, rows: Indices) -> Array:
         """Return all features of points of the domain, by their index, `(len(rows), m)`."""
 
+    def measured(self, domain: Array) -> tuple[Array, Array]:
+        """Return points at which to measure the features' error, `(q, d)`, and their features.
+
+        Args:
+            domain: The problem's domain, of which they are some, evenly.
+        """
+        size = min(len(domain), ERROR_POINTS)
+        rows = np.linspace(0, len(domain) - 1, size).astype(np.intp)
+        return domain[rows], self.domain_features(rows)
+
     def on_domain(self) -> Iterator[tuple[Points, Indices | None]]:
         """Yield the points of the domain, with the learners that look at them (None: all)."""
         yield self.candidates, None
@@ -227,8 +240,8 @@ class BoxGrid(FixedArms):
 class ChangingArms(ActionSet):
     """Arms that are drawn anew at each step and shown to each learner before it chooses.
 
-    The kernel needs finitely many features. A play is recorded as a point, since an index means
-    another arm at the next step.
+    The kernel needs finitely many features; of others see `NystromArms`. A play is recorded as a
+    point, since an index means another arm at the next step.
 
     Args:
         source: A kernel with features, or a feature map.

@@ -28,8 +28,6 @@ from wgp_gym.validation import check_choice, reject
 
 __all__ = ["GPAgent", "GPParameters", "Posterior", "TunedParameters", "TunedParts", "tuned"]
 
-ERROR_POINTS = 1_000
-
 
 class GPParameters(ModelParameters, total=False):
     """The parameters that all Gaussian-process agents share. See `GPAgent`."""
@@ -95,8 +93,9 @@ class GPAgent(Agent):
             lower bound of the maximum in [Deng22], so without its guarantee. "bound": an upper
             bound of the maximum, [Deng22] Theorems 6 and 7; on a box, of its grid.
             "determinant": another upper bound, for few features: see `GainBounds`.
-        features: "exact"; "quadrature" or "random", Fourier features of default size; "linear",
-            phi(x) = x; or a feature map: see `feature_source`.
+        features: "exact", or "nystrom" where arms are drawn anew; "quadrature" or "random", Fourier
+            features of default size; "linear", phi(x) = x; or a feature map: see
+            `feature_source`.
 
     Attributes:
         action_set: What can be chosen, and its features.
@@ -348,13 +347,12 @@ class GPAgent(Agent):
     def feature_error(self) -> PerLearner:
         """Return the largest |k(x, y) - phi(x)^T phi(y)| on the domain, a float or `(B,)`.
 
-        A domain of more than 1,000 points is sampled evenly. What the features leave out of k(x, x)
-        is part of the variance.
+        A domain of more than 1,000 points is sampled evenly; Nystrom features of arms that are
+        drawn anew are measured on stand-ins and between them. What the features leave out of
+        k(x, x) is part of the variance.
         """
-        domain, size = self.problem.domain, min(len(self.problem.domain), ERROR_POINTS)
-        rows = np.linspace(0, len(domain) - 1, size).astype(np.intp)
-        table = self.action_set.domain_features(rows)
-        gram = self.problem.kernel(domain[rows], domain[rows])
+        places, table = self.action_set.measured(self.problem.domain)
+        gram = self.problem.kernel(places, places)
         ranks = self.action_set.basis.rank
         found = {m: np.abs(gram - table[:, :m] @ table[:, :m].T).max() for m in set(ranks.tolist())}
         errors = np.array([found[m] for m in ranks.tolist()], float)

@@ -20,8 +20,11 @@ from wgp_agents.gp.action_sets import (
     Points,
     Score,
 )
+from wgp_agents.gp.nystrom import NystromArms
 from wgp_agents.kernels import blas
 from wgp_gym.features import Extension, exact_features
+from wgp_gym.fourier import FourierFeatures
+from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Actions, Array, Floats32, Indices
 
@@ -147,6 +150,7 @@ def make_action_set(
     *,
     grid: bool = False,
     max_features: int | None = None,
+    nystrom: bool = False,
 ) -> ActionSet:
     """Return the action set of a problem.
 
@@ -155,9 +159,16 @@ def make_action_set(
         problem: The problem.
         regularization: lambda of every learner, `(B,)`.
         grid: Whether only the problem's grid is played on a box.
-        max_features: The largest number of features of arms that stay; default: no limit.
+        max_features: The largest number of features of arms that stay, default no limit, or of
+            Nystrom features.
+        nystrom: Whether arms that are drawn anew have Nystrom features even where the kernel has
+            finitely many of its own.
     """
     if problem.contextual:
+        infinite = isinstance(source, Kernel) and source.feature_map() is None
+        if nystrom or infinite or isinstance(source, FourierFeatures):
+            stand_ins = problem.spread
+            return NystromArms(source, problem.domain, stand_ins, regularization, max_features)
         return ChangingArms(source, problem.domain, regularization)
     if problem.continuous and not grid:
         return Box(source, problem.domain, regularization)

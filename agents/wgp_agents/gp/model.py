@@ -69,7 +69,9 @@ def gp_model(
     batch = problem.batch_size or 1
     scale, lam = noise_model(owner, problem, noise_scale, regularization, batch)
     source = feature_source(features, problem, owner)
-    return GPModel(scale, lam, source, make_action_set(source, problem, lam, grid=grid))
+    nystrom = isinstance(features, str) and features == "nystrom"
+    action_set = make_action_set(source, problem, lam, grid=grid, nystrom=nystrom)
+    return GPModel(scale, lam, source, action_set)
 
 
 class Posterior(NamedTuple):

@@ -28,7 +28,7 @@ from wgp_gym.validation import as_floats, check_choice, reject
 
 __all__ = ["FeatureChoice", "feature_source"]
 
-FeatureName = Literal["exact", "quadrature", "random", "linear"]
+FeatureName = Literal["exact", "quadrature", "random", "linear", "nystrom"]
 FeatureChoice = FeatureName | FeatureMap
 """Features by name, or a feature map: see `feature_source`."""
 FEATURES: tuple[FeatureName, ...] = get_args(FeatureName)
@@ -42,7 +42,10 @@ def feature_source(features: FeatureChoice, problem: BanditProblem, owner: str) 
     """Return the kernel, or the feature map that an agent uses in its place.
 
     Args:
-        features: "exact": the kernel itself; "quadrature": quadrature Fourier features of the
+        features: "exact": the kernel itself; "nystrom": likewise, where arms are drawn anew at each
+            step, with features made on the problem's stand-ins, there the default of a kernel
+            without finitely many features: see `NystromArms`;
+            "quadrature": quadrature Fourier features of the
             degree that [Deng22] Corollary 5 asks for, with gamma of order (log T)^(d+1), and more
             for a short SE kernel: see `quadrature_degree`;
             "random": 2,000 random Fourier features, always the same; "linear": the features of
@@ -57,9 +60,8 @@ def feature_source(features: FeatureChoice, problem: BanditProblem, owner: str) 
     if callable(features):
         return GivenMap(features, owner)
     check_choice("features", features, owner, FEATURES)
-    if features != "linear" and problem.contextual and problem.kernel.feature_map() is None:
-        rule = "'linear' or a feature map where arms are drawn anew at each step"
-        reject("features", owner, rule, features)
+    if features == "nystrom" and not problem.contextual:
+        reject("features", owner, "'exact' where arms stay", features)
     kernel, dim = problem.kernel, problem.domain.shape[1]
     if features == "quadrature":
         return quadrature_features(kernel, dim, quadrature_degree(problem, owner))

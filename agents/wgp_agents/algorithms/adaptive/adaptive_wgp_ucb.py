@@ -233,6 +233,19 @@ class AdaptiveWGPUCB(Agent):
         return band_of(mean, square, self.batched)
 
     @locked
+    def feature_error(self) -> PerLearner:
+        """Return the largest |k(x, y) - phi(x)^T phi(y)| of the chosen model's kernel.
+
+        It is a float, or `(B,)`, measured on the domain; where arms are drawn anew, on stand-ins
+        and between them. What the features leave out of k(x, x) counts as noise of each play, and
+        is part of the variance.
+        """
+        tables = self.bank.models.table[self.bank.chosen].tolist()
+        found = {g: self.bank.features.error(g) for g in set(tables)}
+        errors = np.array([found[g] for g in tables])
+        return errors if self.batched else float(errors[0])
+
+    @locked
     def belief(self) -> Belief:
         """Return the parameters of the chosen model of each learner.
 

@@ -9,7 +9,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from wgp_agents.gp.action_sets import Plays, Points
+from wgp_agents.gp.action_sets import ERROR_POINTS, Plays, Points
+from wgp_agents.gp.nystrom import MAX_FEATURES, between
+from wgp_agents.kernels import blas
 from wgp_gym.features import Extension, exact_features
 from wgp_gym.kernel_algebra import Factors
 from wgp_gym.kernels import Kernel
@@ -25,7 +27,6 @@ __all__ = [
     "kernels_of",
 ]
 
-MAX_FEATURES = 128  # of each kernel; the residual counts as noise of each arm
 TOLERANCE = 1e-7  # of k(x, x), against noise of at least 1e-3
 LEVEL = 0.3  # the variance of the function's level, in the unit of k(x, x)
 
@@ -62,20 +63,26 @@ class KernelFeatures(ABC):
     def see(self, points: Points, kernels: Indices) -> Seen:
         """Return the features of points for learners with these kernels, `(B,)`."""
 
+    @abstractmethod
+    def error(self, kernel: int) -> float:
+        """Return the largest |k(x, y) - phi(x)^T phi(y)| of a kernel, without the constant."""
+
 
 class FixedFeatures(KernelFeatures):
-    """The features of fixed arms.
+    """The features of fixed arms; or, made on stand-ins, of arms that are drawn anew at each step.
 
     Args:
         kernels: G kernels.
-        domain: The points of the arms, `(n, d)`.
+        domain: The points of the arms, or stand-ins, `(n, d)`.
+        anew: Whether they are stand-ins.
 
     Attributes:
         features: phi of all arms, `(G, m, n)`.
         residual: What they leave out of k(x, x), `(G, n)`.
     """
 
-    def __init__(self, kernels: list[Kernel], domain: Array) -> None:
+    def __init__(self, kernels: list[Kernel], domain: Array, *, anew: bool = False) -> None:
+        self._kernels, self._points = kernels, between(domain, kernels[0]) if anew else domain
         found = [exact_features(k, domain, tolerance_of(k, domain), MAX_FEATURES) for k in kernels]
         self.rank = np.array([1 + f.table.shape[1] for f in found], np.int64)
         self.features = np.zeros((len(found), self.rank.max(), len(domain)))
@@ -91,9 +98,33 @@ class FixedFeatures(KernelFeatures):
         self._left = np.ascontiguousarray(self.residual.T)
 
     def embed(self, plays: Plays) -> tuple[Array, Array]:
-        """Return the features of the arms played."""
+        """Return the features of the arms played, or of points by the Nystrom extension."""
+        if plays.arms is None:
+            return self._embed_points(plays.places)
         arms = plays.actions
         return np.take(self._rows, arms, axis=0), np.take(self._left, arms, axis=0)
+
+    def _embed_points(self, places: Array) -> tuple[Array, Array]:
+        """Return the features of points `(B, d)`, `(B, G, m)`, and what they leave out, `(B, G)`.
+
+        They are computed one by one: alike for any B.
+        """
+        shape = len(places), len(self.rank)
+        features, left = np.zeros((*shape, self.features.shape[1])), np.zeros(shape)
+        with blas.single_thread():
+            for i, point in enumerate(places):
+                for g, extend in enumerate(self._extend):
+                    row, prior = extend(point[None])
+                    features[i, g, 0] = self.features[g, 0, 0]
+                    features[i, g, 1 : self.rank[g]] = row[0]
+                    left[i, g] = max(prior[0] - row[0] @ row[0], 0.0)
+        return features, left
+
+    def error(self, kernel: int) -> float:
+        """Return the largest error on the arms, or on stand-ins and between them."""
+        points = evenly(self._points)
+        table = self._extend[kernel](points)[0]
+        return largest_error(self._kernels[kernel], points, table)
 
     def see(self, points: Points, kernels: Indices) -> Seen:
         """Return the features of all arms, or of any other points by the Nystrom extension."""
@@ -103,10 +134,11 @@ class FixedFeatures(KernelFeatures):
         places = np.broadcast_to(points.places, (len(kernels), *points.places.shape[1:]))
         features = np.zeros((len(kernels), self.features.shape[1], q))
         residual = np.zeros((len(kernels), q))
-        for i, g in enumerate(kernels.tolist()):
-            rows, prior = self._extend[g](places[i])
-            features[i, 0], features[i, 1 : self.rank[g]] = self.features[g, 0, 0], rows.T
-            residual[i] = np.maximum(prior - np.sum(rows**2, axis=1), 0.0)
+        with blas.single_thread():
+            for i, g in enumerate(kernels.tolist()):
+                rows, prior = self._extend[g](places[i])
+                features[i, 0], features[i, 1 : self.rank[g]] = self.features[g, 0, 0], rows.T
+                residual[i] = np.maximum(prior - np.sum(rows**2, axis=1), 0.0)
         return Seen(features, np.arange(len(kernels)), residual)
 
 
@@ -119,7 +151,7 @@ class ChangingFeatures(KernelFeatures):
     def __init__(self, kernel: Kernel, domain: Array) -> None:
         found = kernel.feature_map()
         assert found is not None  # others have no features of new arms
-        self._map = found
+        self._map, self._kernel, self._points = found, kernel, domain
         self._level = math.sqrt(LEVEL * kernel.diagonal(domain).mean())
         self.rank = np.array([self._features(domain[:1]).shape[1]], np.int64)
 
@@ -138,6 +170,22 @@ class ChangingFeatures(KernelFeatures):
         rows = self._features(points.places.reshape(-1, dim)).reshape(batch, n, -1)
         features = np.ascontiguousarray(rows.transpose(0, 2, 1))
         return Seen(features, np.arange(len(kernels)), np.zeros((batch, n)))
+
+    def error(self, kernel: int) -> float:
+        """Return the largest error on the stand-ins: that of rounding."""
+        points = evenly(self._points)
+        return largest_error(self._kernel, points, self._map(points))
+
+
+def evenly(points: Array) -> Array:
+    """Return some of points `(n, d)`, evenly, not more than 1,000."""
+    size = min(len(points), ERROR_POINTS)
+    return points[np.linspace(0, len(points) - 1, size).astype(np.intp)]
+
+
+def largest_error(kernel: Kernel, points: Array, table: Array) -> float:
+    """Return the largest |k(x, y) - phi(x)^T phi(y)| on points `(n, d)`, of features `(n, m)`."""
+    return float(np.abs(kernel(points, points) - table @ table.T).max())
 
 
 def tolerance_of(kernel: Kernel, domain: Array) -> float:
@@ -159,5 +207,6 @@ def kernel_features(problem: BanditProblem, kernels: list[Kernel]) -> KernelFeat
     """Return the features of a problem's arms under these kernels."""
     if not problem.contextual:
         return FixedFeatures(kernels, problem.domain)
-    (kernel,) = kernels
-    return ChangingFeatures(kernel, problem.domain)
+    if len(kernels) == 1 and kernels[0].feature_map() is not None:
+        return ChangingFeatures(kernels[0], problem.domain)
+    return FixedFeatures(kernels, problem.spread, anew=True)

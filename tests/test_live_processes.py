@@ -60,7 +60,7 @@ def several(kind: str, storage: str, count: int, *arguments: object) -> None:
 
 @pytest.mark.parametrize(
     ("processes", "threads", "count"),
-    [(3, 2, 3), pytest.param(2, 6, 50, marks=pytest.mark.slow)],
+    [(2, 3, 3), pytest.param(2, 6, 50, marks=pytest.mark.slow)],
 )
 def test_every_append_is_there_once(
     database: str, processes: int, threads: int, count: int

@@ -40,8 +40,10 @@ def open_database(
         message = f"The 'storage' parameter of {owner} needs a driver of PostgreSQL: {error}."
         raise ModuleNotFoundError(f"{message} Run: pip install 'wgp-gym[postgres]'.") from error
     store = DatabaseStore(database, name)
-    with store.transaction() as connection:
-        prepare(connection, database.place)
+    if not database.prepared:
+        with store.transaction() as connection:
+            prepare(connection, database.place)
+        database.prepared = True
     return store
 
 

@@ -52,6 +52,7 @@ class Database:
         place: Where it is, for messages, without its password.
         what: The same, as a noun.
         exclusive: Whether a session has the whole database for itself (SQLite).
+        prepared: Whether its tables are known to be there.
         turns: Whose turn it is among this process's threads, if so: they need not poll the file.
     """
 
@@ -61,7 +62,7 @@ class Database:
         self.timeout, self.owner = timeout, owner
         self.what = f"database {self.place!r}"
         self.turns = Turns(self.what)
-        self.held = False
+        self.held = self.prepared = False
         self.engine = sqlite_engine(url, timeout) if self.exclusive else server_engine(url, timeout)
         weakref.finalize(self, self.engine.dispose)
 

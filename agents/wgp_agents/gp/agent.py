@@ -254,21 +254,24 @@ class GPAgent(Agent):
     def _learn_elapsed(
         self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
     ) -> None:
-        plays = self._met(actions, rewards, active)
+        plays = self._met(actions, rewards, active, elapsed)
         self.surrogate.update(plays, rewards, active, elapsed)
         self._steps += active
         self._uneven |= active & (elapsed != 1.0)
 
-    def _met(self, actions: Actions, rewards: Array, active: Mask) -> Plays:
+    def _met(
+        self, actions: Actions, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> Plays:
         """Return plays with their features, after the restart rule has looked at them."""
         plays = self.action_set.embed(actions)
         if self.restart_rule is not None:
             self.restart_rule.before_update(self.surrogate, plays, rewards, active)
-        self._record.add(actions, rewards, active)
+        self._record.add(actions, rewards, active, elapsed)
         return plays
 
     def _elapse(self, steps: Array, active: Mask) -> None:
         self.surrogate.elapse(steps, active)
+        self._record.elapse(steps, active)
         self._uneven |= active & (steps != 0.0)
 
     def _hallucinate(self, actions: Actions, active: Mask) -> None:

@@ -26,10 +26,8 @@ from wgp_agents.gp.model import Posterior
 from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
 from wgp_agents.kernels.bands import PLAYS, PlayArrays, bank_squares, put_away, replayed_squares
-from wgp_gym.kernels import FeatureKernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask
-from wgp_gym.validation import reject
 
 __all__ = ["PlayRecord", "band_of", "squared_errors"]
 
@@ -37,6 +35,7 @@ TAIL, NORMAL = 0.975, 1.959963984540054  # a quantile, and that of the normal di
 DRIFTS = (0.0, 0.003, 0.01, 0.03, 0.1)
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
 BLOCK = 32  # plays that are put away at once
+ONE_STEP: Array = np.ones(1)
 AT_ONCE = 64  # learners whose plays have their features at the same time
 
 
@@ -104,9 +103,11 @@ class PlayRecord:
             place=np.zeros((*size, dim if problem.contextual else 0)),
             reward=np.zeros(size),
             time=np.full(size, -1),
+            clock=np.zeros(size),
             seen=np.zeros(batch, np.int64),
         )
-        self._recent: list[tuple[Actions, Array, Mask]] = []
+        self._clock = np.zeros(batch)  # the steps of the world that have gone by
+        self._recent: list[tuple[Actions, Array, Mask, Array]] = []
         self._bank: ModelBank | None = None
         self._action_set: ActionSet | None = None
 
@@ -127,19 +128,31 @@ class PlayRecord:
         for array in self.kept:
             array[mask] = 0
         self.kept.time[mask] = -1
+        self._clock[mask] = 0.0
 
-    def add(self, actions: Actions, rewards: Array, active: Mask) -> None:
-        """Take note of one play of every learner in `active`, in the form of `Agent._learn`."""
+    def add(
+        self, actions: Actions, rewards: Array, active: Mask, elapsed: Array | None = None
+    ) -> None:
+        """Take note of one play of every learner in `active`, in the form of `Agent._learn`.
+
+        `elapsed` are the steps that go by with it, `(B,)`; None: one.
+        """
         recent = self._recent
-        recent.append((actions.copy(), rewards.copy(), active))
+        recent.append((actions.copy(), rewards.copy(), active, self._clock))
+        self.elapse(ONE_STEP if elapsed is None else elapsed, active)
         if len(recent) == BLOCK:
             self._put_away()
+
+    def elapse(self, steps: Array, active: Mask) -> None:
+        """Let `steps`, `(B,)` or `(1,)`, go by for the learners in `active`."""
+        self._clock = self._clock + active * steps
 
     def _put_away(self) -> None:
         """Write the plays of the last steps into the arrays."""
         if not self._recent:
             return
-        actions, rewards, active = (np.array(column) for column in zip(*self._recent, strict=True))
+        columns = zip(*self._recent, strict=True)
+        actions, rewards, active, clock = (np.array(column) for column in columns)
         self._recent.clear()
         arms, places = actions, np.zeros((*rewards.shape, 0))
         if self._problem.contextual:
@@ -147,7 +160,7 @@ class PlayRecord:
         elif self._problem.continuous:
             points = actions.reshape(-1, actions.shape[2])
             arms = self._tools()[1].embed(points).actions.reshape(rewards.shape)
-        put_away(arms, places, rewards, active, self.kept)
+        put_away(arms, places, rewards, active, clock, self.kept)
 
     def squared_errors(self, mean: Array, arms: Array | None) -> Array:
         """Return what the bank expects of (f - mean)^2, `(B, n)`; see the function of this name.
@@ -172,8 +185,8 @@ class PlayRecord:
 
     def _in_order(
         self, start: int, bank: ModelBank, action_set: ActionSet
-    ) -> tuple[Array, Array, Array, Indices]:
-        """Return features, what they leave out, rewards and times of a few learners' plays."""
+    ) -> tuple[Array, Array, Array, Indices, Array]:
+        """Return features, what they leave out, rewards, times and clocks of learners' plays."""
         part = slice(start, start + AT_ONCE)
         times = self.kept.time[part]
         order: Indices = np.argsort(times, axis=1, kind="stable")
@@ -181,6 +194,7 @@ class PlayRecord:
         arm: Indices = self.kept.arm[part][rows, order]
         reward: Array = self.kept.reward[part][rows, order]
         time: Indices = times[rows, order]
+        clock = np.column_stack([self.kept.clock[part][rows, order], self._clock[part]])
         if self._problem.contextual:
             points = self.kept.place[part][rows, order]
             plays = action_set.embed(points.reshape(-1, points.shape[2]))
@@ -194,15 +208,13 @@ class PlayRecord:
             left.reshape(*shape, *left.shape[1:]),
             reward,
             time,
+            clock,
         )
 
     def _tools(self) -> tuple[ModelBank, ActionSet]:
         """Return the bank, of one learner, and the action set with which it sees the plays."""
         if self._bank is None or self._action_set is None:
             problem, kernel = self._problem, self._problem.kernel
-            if problem.contextual and not isinstance(kernel, FeatureKernel):
-                rule = "a task whose kernel has features, or whose arms stay"
-                reject("env", "bands", rule, kernel)
             alone, all_ = (
                 make_action_set(kernel, problem, np.ones(count), grid=True, max_features=1)
                 for count in (1, len(self.kept.seen))

@@ -36,6 +36,7 @@ class PlayArrays(NamedTuple):
         place: Where arms are drawn anew, the points played, `(B, 2 W, d)`; else d = 0.
         reward: The rewards, `(B, 2 W)`.
         time: When, `(B, 2 W)`; -1: no play yet.
+        clock: How many steps of the world had gone by then, `(B, 2 W)`.
         seen: Plays so far, `(B,)`.
     """
 
@@ -43,6 +44,7 @@ class PlayArrays(NamedTuple):
     place: Array
     reward: Array
     time: Indices
+    clock: Array
     seen: Indices
 
 
@@ -52,12 +54,15 @@ def move_play(i: int, source: int, target: int, kept: PlayArrays) -> None:
     kept.arm[i, target] = kept.arm[i, source]
     kept.reward[i, target] = kept.reward[i, source]
     kept.time[i, target] = kept.time[i, source]
+    kept.clock[i, target] = kept.clock[i, source]
     for j in range(kept.place.shape[2]):
         kept.place[i, target, j] = kept.place[i, source, j]
 
 
 @compiled
-def put_away(arms: Indices, places: Array, rewards: Array, active: Mask, kept: PlayArrays) -> None:
+def put_away(
+    arms: Indices, places: Array, rewards: Array, active: Mask, clock: Array, kept: PlayArrays
+) -> None:
     """Take in K plays of each learner.
 
     Args:
@@ -65,6 +70,7 @@ def put_away(arms: Indices, places: Array, rewards: Array, active: Mask, kept: P
         places: The points then, `(K, B, d)`, d as in `PlayArrays.place`.
         rewards: `(K, B)`.
         active: Which plays count, `(K, B)`.
+        clock: How many steps of the world had gone by at each, `(K, B)`.
         kept: Where they go.
     """
     dim = kept.place.shape[2]
@@ -77,7 +83,7 @@ def put_away(arms: Indices, places: Array, rewards: Array, active: Mask, kept: P
             if t >= PLAYS:
                 move_play(i, j, PLAYS + (kept.arm[i, j] & (PLAYS - 1)), kept)
             kept.arm[i, j] = arms[k, i] if dim == 0 else t
-            kept.reward[i, j], kept.time[i, j] = rewards[k, i], t
+            kept.reward[i, j], kept.time[i, j], kept.clock[i, j] = rewards[k, i], t, clock[k, i]
             for c in range(dim):
                 kept.place[i, j, c] = places[k, i, c]
             kept.seen[i] += 1
@@ -211,21 +217,11 @@ def forget(state: BankArrays) -> None:
 
 
 @subroutine
-def pass_time(steps: int, models: BankModels, rates: BankRates, state: BankArrays) -> None:
-    """Let steps go by in which the only learner of a bank sees nothing.
-
-    P <- (1 - eps)^k P + (1 - (1 - eps)^k) I, theta <- (1 - eps)^{k / 2} theta: k steps at once.
-    """
-    for q in range(len(models.drift)):
-        keep = (1.0 - models.drift[q]) ** steps
-        fade, P, w = math.sqrt(keep), state.covariance[ONE, q], state.weights[ONE, q]
-        for a in range(len(P)):
-            w[a] *= fade
-            for b in range(len(P)):
-                P[a, b] *= keep
-            P[a, a] += 1.0 - keep
-        state.recent[ONE, q] *= rates.recent**steps
-        state.lasting[ONE, q] *= rates.lasting**steps
+def fade_scores(plays: int, rates: BankRates, state: BankArrays) -> None:
+    """Let the scores of the only learner of a bank fade by plays that are not kept."""
+    for q in range(state.recent.shape[1]):
+        state.recent[ONE, q] *= rates.recent**plays
+        state.lasting[ONE, q] *= rates.lasting**plays
 
 
 @compiled
@@ -234,6 +230,7 @@ def replayed_squares(
     left: Array,
     rewards: Array,
     times: Indices,
+    clock: Array,
     table: Array,
     which: Indices,
     residual: Array,
@@ -251,6 +248,7 @@ def replayed_squares(
         left: What they leave out of k(x, x), `(B, K, 1)`.
         rewards: `(B, K)`.
         times: When they were played, `(B, K)`; -1: no play.
+        clock: How many steps of the world had gone by then, and now, `(B, K + 1)`.
         table: Features of the points, `(S, m, n)`.
         which: The set of each learner, `(B,)`.
         residual: What they leave out of k(x, x), `(S, n)`.
@@ -263,7 +261,7 @@ def replayed_squares(
     """
     count = len(models.drift)
     u, loss = np.empty(features.shape[3]), np.empty(count)
-    weight, scale = np.empty((2, count))
+    weight, scale, drift = np.empty((3, count))
     for i in range(len(mean)):
         forget(state)
         before = times[i, -1]
@@ -271,10 +269,14 @@ def replayed_squares(
             if times[i, k] < 0:
                 continue
             if times[i, k] > before + 1:
-                pass_time(times[i, k] - before - 1, models, rates, state)
+                fade_scores(times[i, k] - before - 1, rates, state)
             before = times[i, k]
+            # What drifts until the next play that is kept, or until now: 1 - (1 - eps)^steps.
+            steps = clock[i, k + 1] - clock[i, k]
+            for q in range(count):
+                drift[q] = 1.0 - (1.0 - models.drift[q]) ** steps
             f, rest = features[i, k], left[i, k]
-            learner_step(ONE, f, rest, rewards[i, k], models.drift, models, rates, state, u, loss)
+            learner_step(ONE, f, rest, rewards[i, k], drift, models, rates, state, u, loss)
         t = which[i]
         if fill_beliefs(ONE, factor[i], models, rates, state, weight, scale):
             square[i] = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -165,8 +165,8 @@ class FleetLearner:
             self._checkpoint = None
             self._taken[:] = 0
 
-    def _take(self, turns: dict[int, Turn]) -> None:
-        """Take in one decision of each of some learners."""
+    def _take(self, turns: dict[int, Turn], *, known: bool = False) -> None:
+        """Take in one decision of each of some learners; if `known`, only what is known."""
         batch = len(self.recent)
         actions, rewards = np.zeros(batch, np.int64), np.zeros(batch)
         paid, is_open, missing = np.zeros((3, batch), bool)
@@ -179,21 +179,30 @@ class FleetLearner:
         if paid.any():
             read = self.rewards.read(rewards, self.unit)
             self.agent.observe(actions, read, active=paid)
-        if is_open.any():
+        if is_open.any() and not known:
             self.agent.hallucinate(actions, active=is_open)
         if self.agent.takes_elapsed and (is_open | missing).any():
             self.agent.elapse(1.0, active=is_open | missing)
 
     def beliefs(self, who: Indices) -> Posterior | None:
         """Return what these learners' own models expect of all arms, `(k, n)` each."""
+        self._take_all(who)
         return self._found(who, "posterior")
 
     def expects(self, who: Indices) -> Posterior | None:
-        """Return mean and believable standard deviation of all arms, `(k, n)` each."""
-        return self._found(who, "bands") or self.beliefs(who)
+        """Return mean and believable standard deviation of all arms, `(k, n)` each.
+
+        Decisions that are open count as time that went by.
+        """
+        self._go_back()
+        settled = Checkpoint(self.agent)
+        for ahead in rounds(self.recent, who.tolist()):
+            self._take(ahead, known=True)
+        found = self._found(who, "bands") or self._found(who, "posterior")
+        settled.restore()
+        return found
 
     def _found(self, who: Indices, method: str) -> Posterior | None:
-        self._take_all(who)
         find = getattr(self.agent, method, None)
         if find is None:
             return None
@@ -224,3 +233,9 @@ class FleetLearner:
         self._first = rest["first"]
         self.recent = [deque(Turn(*turn) for turn in turns) for turns in rest["recent"]]
         self._checkpoint, self._taken[:] = None, 0
+
+
+def rounds(recent: Sequence[Sequence[Turn]], who: Sequence[int]) -> Iterator[dict[int, Turn]]:
+    """Yield the first decision of each of some learners, then the second of each, and so on."""
+    for place in range(max((len(recent[i]) for i in who), default=0)):
+        yield {i: recent[i][place] for i in who if place < len(recent[i])}

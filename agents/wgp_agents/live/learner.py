@@ -179,8 +179,8 @@ class Learner:
             checkpoint.restore()
             self._taken = 0
 
-    def _take(self, entry: Entry) -> None:
-        """Take in a decision: with its reward, or without."""
+    def _take(self, entry: Entry, *, known: bool = False) -> None:
+        """Take in a decision: with its reward, or without; if `known`, only what is known."""
         self._let_go_by(entry.time)
         agent, arms = self.agent, entry.arms
         acts = agent.learns_by_acting or entry.allowed is not None  # Exp3 learns by who was there
@@ -194,7 +194,7 @@ class Learner:
             else:
                 agent.observe(entry.action, paid, arms=arms, elapsed=0.0)
             return
-        if entry.open:
+        if entry.open and not known:
             agent.hallucinate(entry.action, arms=arms)
         if step and agent.takes_elapsed:
             agent.elapse(1.0)
@@ -239,19 +239,19 @@ class Learner:
     def expects(self, time: float | None = None) -> Posterior | None:
         """Return mean and standard deviation of all arms, in the agent's unit, `(n,)` each.
 
-        None where the agent has no posterior. With a time, they are those of then.
+        They are what is known: decisions that are open count as time that went by. None where the
+        agent has no posterior. With a time, they are those of then.
         """
-        self._take_all()
         find = getattr(self.agent, "bands", None) or getattr(self.agent, "posterior", None)
         if find is None:
             return None
-        if time is None or self.clock is None or time <= self.clock or self._timescale is None:
-            found: Posterior = find()
-            return found
-        now, clock = Checkpoint(self.agent), self.clock
+        self._go_back()
+        settled, clock = Checkpoint(self.agent), self.clock
+        for entry in self.recent:
+            self._take(entry, known=True)
         self._let_go_by(time)
-        found = find()
-        now.restore()
+        found: Posterior = find()
+        settled.restore()
         self.clock = clock
         return found
 

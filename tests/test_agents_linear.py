@@ -306,14 +306,6 @@ def test_none_stands_for_the_default(name: str) -> None:
     np.testing.assert_array_equal(agent.width.delta, 0.1)
 
 
-def test_a_kernel_without_features_needs_some_where_arms_are_drawn_anew() -> None:
-    task = problem(batch=None, kernel=SquaredExponential(0.2), contextual=True)
-    with pytest.raises(ValueError, match=r"'features' parameter of WGPUCB must be 'linear' or a f"):
-        make("wgp-ucb", task, features="exact")
-    with pytest.raises(ValueError, match=r"'features' parameter of GPUCB must be 'linear' or a f"):
-        make("gp-ucb", task)
-
-
 def test_the_determinant_takes_the_largest_norm() -> None:
     long = BanditProblem(
         CentredLinear(), np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), 60, 0.1, 1.0

@@ -58,7 +58,7 @@ def prices(days: int = 365, arms: int = 40) -> Report:
         drift_per_time=0.314,
         memory=38.2,
         memory_time=38.2,
-        time_unit="1 day",
+        time_unit="day",
         clock="dates",
         unit=Unit(41.2, 6.31, "log(1 + y)"),
         changes=(Change(121, 4.9, START + DAY * 120),),

@@ -24,7 +24,7 @@ def blocks(name: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["README.md", "agents/README.md"])
+@pytest.mark.parametrize("name", ["README.md", "agents/README.md", "docs/live.md"])
 def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = blocks(name)
     monkeypatch.chdir(tmp_path)  # what they write is not for the tree

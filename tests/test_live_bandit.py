@@ -382,3 +382,92 @@ def test_all_orders_of_three_rewards_are_one_knowledge() -> None:
         found.append(knows(bandit))
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
+
+
+def test_the_report_says_what_the_log_says() -> None:
+    bandit = live(timescale="1 day", name="espresso")
+    rng = np.random.default_rng(0)
+    paid: dict[str, float] = {}
+    decisions = []
+    for day in range(40):
+        decision = bandit.ask(time=86_400.0 * day)
+        decisions.append(decision)
+        if day % 10 == 9:
+            bandit.tell(decision, None)
+        elif day < 38:
+            paid[decision.id] = revenue(decision.arm, rng.normal())
+            bandit.tell(decision, paid[decision.id])
+    bandit.retract(decisions[5])
+    bandit.amend(decisions[6], 33.0)
+    bandit.remove_arm(20.0)
+    report = bandit.report()
+    assert (report.num_decisions, report.num_open, report.num_missing) == (39, 1, 4)
+    assert report.num_told == 34
+    kept = [d for d in decisions if d is not decisions[5]]
+    for arm in report.arms:
+        mine = [d for d in kept if d.arm == arm.label]
+        assert arm.plays == len(mine)
+        assert arm.share == pytest.approx(len(mine) / 39)
+        assert arm.there == (arm.label != 20.0)
+        if mine:
+            assert arm.last_decision == int(mine[-1].id)
+    expected = bandit.expects()
+    np.testing.assert_allclose([arm.mean for arm in report.arms], expected.mean)
+    highs = [arm.high for arm in report.arms]
+    np.testing.assert_allclose(highs, expected.mean + 1.96 * expected.std)
+    row = report.history.decision.index(7)
+    assert report.history.reward[row] == 33.0
+    assert report.choice is not None
+    assert report.choice.chosen.label == decisions[-1].arm
+    assert report.choice.runner_up is not None
+    assert report.choice.chosen.bound >= report.choice.runner_up.bound
+    assert report.noise_std == pytest.approx(1.0, rel=0.9)
+    assert "espresso" in report.table()
+    assert report.memory_time == report.memory
+
+
+def test_a_change_is_noticed_and_reported() -> None:
+    bandit = live()
+    rng = np.random.default_rng(0)
+    for k in range(160):
+        decision = bandit.ask()
+        assert isinstance(decision.arm, float)
+        best = 12.0 if k < 80 else 19.0
+        bandit.tell(decision, 40.0 - 2.0 * (decision.arm - best) ** 2 + rng.normal())
+    changes = bandit.report().changes
+    assert any(80 < change.decision <= 110 for change in changes)
+    assert not any(20 < change.decision <= 80 for change in changes)
+
+
+def test_what_others_decided_is_learned_and_replayed(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    arms = rng.choice(PRICES, 600)
+    log = pandas.DataFrame({"arm": arms, "reward": [revenue(a, rng.normal()) for a in arms]})
+    bandit = live("wgp-ucb")
+    found = bandit.replay(log)
+    assert found.num_used > 60
+    assert found.estimate > np.mean(log.reward) + 1.0  # it does better than chance
+    assert found.low < 40.0
+    path = tmp_path / "log.csv"
+    log.loc[3, "reward"] = np.nan
+    log.to_csv(path, index=False)
+    assert bandit.fit(path) == 600
+    assert bandit.expects().mean.argmax() in (2, 3)  # 14 and 16
+    log.loc[5, "arm"] = 11.0
+    with pytest.raises(ValueError, match="'arm'"):
+        bandit.fit(log)
+    assert len(bandit.log()) == 1200
+
+
+@pytest.mark.parametrize("agent", ["exp3", "random"])
+def test_agents_that_draw_say_with_what_probability(agent: str) -> None:
+    bandit = live(agent)
+    play(bandit, 20)
+    found = [bandit.ask() for _ in range(300)]
+    chances = {d.arm: d.propensity for d in found}
+    assert sum(p for p in chances.values() if p is not None) == pytest.approx(1.0)
+    for arm, chance in chances.items():
+        assert chance is not None
+        share = np.mean([d.arm == arm for d in found])
+        assert abs(share - chance) < 4 * np.sqrt(chance * (1 - chance) / 300)

@@ -63,7 +63,7 @@ def test_the_key_facts_are_said() -> None:
         "espresso: adaptive-wgp-ucb",
         "365 (350 told, 3 open, 12 missing)",
         "6.02 (std)",
-        "38.2 steps; 38.2 x 1 day",
+        "38.2 steps; 38.2 days",
         "(log(1 + y) - 41.2) / 6.31",
         "1; latest first: decision 121 (2026-05-01), size 4.90",
         "number 365 (2027-01-01): 19.99, upper bound 48.3 (mean 45.2, std 1.06); next best 20.49",

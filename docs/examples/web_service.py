@@ -60,4 +60,4 @@ def reward(told: Reward) -> dict[str, str]:
 @app.get("/report", response_class=HTMLResponse)
 def report() -> str:
     """Show what is known, as a page."""
-    return seller.report().page()
+    return seller.report().html()

@@ -505,6 +505,8 @@ def why(
 ) -> dict[str, Json]:
     """Return what the log says of why an arm was chosen, in the user's unit."""
     agent, unit, found = learner.agent, learner.unit, dict[str, Json]()
+    if not learner.has_rewards:
+        return found  # nothing is known yet
     bounds = agent.bounds()
     rival = None if bounds is None else runner_up(bounds, action, allowed)
     actions = [action] if rival is None else [action, rival]
@@ -519,6 +521,8 @@ def why(
     seen = insight_of(agent)
     if seen.memory is not None:
         found["memory"] = seen.memory if np.isfinite(seen.memory) else "inf"
+    if seen.noise_std is not None:
+        found["noise"] = float(rewards.spread(beliefs[0][0], seen.noise_std, unit))
     change = learner.noticed(seen.age, learner.means() if seen.age is not None else None)
     if change is not None:
         found["changed"] = change * unit.scale

@@ -168,7 +168,7 @@ class Facts:
         drift_per_time: The same in one `time_unit`.
         memory: The number of past steps that the agent goes by; infinite: all.
         memory_time: The same in `time_unit`s.
-        time_unit: What time is counted in, as "1 day".
+        time_unit: What time is counted in, as "day"; empty: the user's numbers.
         clock: What time is told by.
         minimize: Whether rewards are to be small.
         unit: The agent's own unit.

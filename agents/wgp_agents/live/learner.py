@@ -87,6 +87,7 @@ class Learner:
         self.unit_is_fixed = unit is not None or not rewards.needs_unit(agent.takes_units)
         self._seed, self._lookback, self._timescale = seed, lookback, timescale
         self.recent: list[Entry] = []
+        self.has_rewards = False  # whether any was ever told
         self.clock: float | None = None  # up to when the agent has let time go by
         self._taken = 0  # how many of `recent` the agent has taken in for the time being
         self._checkpoint: tuple[Checkpoint, float | None] | None = None
@@ -121,6 +122,7 @@ class Learner:
             reward: In the user's unit.
             late: Returns the decision, in case it was given up.
         """
+        self.has_rewards |= reward is not None
         for i, entry in enumerate(self.recent):
             if entry.number == number:
                 entry.reward, entry.open = reward, False
@@ -282,6 +284,7 @@ class Learner:
             "fixed": self.unit_is_fixed,
             "clock": self.clock,
             "acted": self._acted,
+            "has_rewards": self.has_rewards,
             "recent": [plain(entry) for entry in self.recent],
         }
         return packed({**self.agent.state_dict(), REST: json.dumps(rest)})
@@ -297,6 +300,7 @@ class Learner:
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self.clock, self._acted = rest["clock"], rest["acted"]
+        self.has_rewards = bool(rest["has_rewards"])
         self.recent = [entry_of(row) for row in rest["recent"]]
         self._taken = 0
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
-
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import Choices
 from wgp_agents.live.events import Event
@@ -111,7 +109,7 @@ def report_of(
     clock: Clock = "decisions"
     if settings.timescale is not None:
         clock = "dates" if settings.dated else "numbers"
-    rewards, scale = settings.rewards, unit.scale
+    rewards, scale, (span, word) = settings.rewards, unit.scale, step_in_time(settings)
     straight = settings.reward in ("real", "clicks")
     noise = insight.noise_std if straight and insight.noise_std is not None else None
     drift = insight.drift if straight and insight.drift is not None else None
@@ -125,10 +123,10 @@ def report_of(
         num_told=len(told) - missing,
         noise_std=None if noise is None else noise * scale,
         drift=None if drift is None else drift * scale,
-        drift_per_time=None if drift is None or clock == "decisions" else drift * scale,
+        drift_per_time=None if drift is None or span is None else drift * scale / math.sqrt(span),
         memory=insight.memory,
-        memory_time=None if clock == "decisions" else insight.memory,
-        time_unit=time_unit(settings),
+        memory_time=None if span is None or insight.memory is None else insight.memory * span,
+        time_unit=word,
         clock=clock,
         minimize=settings.minimize,
         unit=Unit(unit.centre, unit.scale, FORMULAS[settings.reward]),
@@ -203,8 +201,8 @@ def choice_of(row: Row, rewards: Rewards, unit: RewardUnit) -> Choice:
 def history_of(rows: Sequence[Row], clock: Clock) -> History:
     """Return the past of a bandit."""
     data = [row.asked.data for row in rows]
-    means, stds = ([number(d.get(word)) for d in data] for word in ("mean", "std"))
-    half = [None if m is None or s is None else BAND * s for m, s in zip(means, stds, strict=True)]
+    means = [number(d.get("mean")) for d in data]
+    half = [reach(number(d.get("std")), number(d.get("noise"))) for d in data]
     pairs = list(zip(means, half, strict=True))
     return History(
         decision=tuple(row.number for row in rows),
@@ -215,6 +213,11 @@ def history_of(rows: Sequence[Row], clock: Clock) -> History:
         high=tuple(None if m is None or h is None else m + h for m, h in pairs),
         memory=tuple(memory_in(d.get("memory")) for d in data),
     )
+
+
+def reach(std: float | None, noise: float | None) -> float | None:
+    """Return how far 95 per cent of rewards are from the mean, if the noise is known."""
+    return None if std is None or noise is None else BAND * math.hypot(std, noise)
 
 
 def memory_in(value: Json) -> float | None:
@@ -239,14 +242,12 @@ def text(label: Json) -> str:
     return str(label)
 
 
-def time_unit(settings: Settings) -> str:
-    """Return what a step of the drifting world is called."""
-    if settings.timescale is None:
-        return ""
-    if not settings.dated:
-        return f"{settings.timescale:g}"
+def step_in_time(settings: Settings) -> tuple[float | None, str]:
+    """Return how long a step is, and in what unit; None where time is not told."""
+    step = settings.timescale
+    if step is None or not settings.dated:
+        return step, ""
     for name, seconds in (("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0)):
-        if settings.timescale % seconds == 0:
-            count = settings.timescale / seconds
-            return name if count == 1 else f"{count:g} {name}s"
-    return f"{np.round(settings.timescale, 3):g} seconds"
+        if step >= seconds:
+            return step / seconds, name
+    return step, "second"

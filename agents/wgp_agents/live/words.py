@@ -86,7 +86,7 @@ def of_arms(
 def key_facts(facts: Facts, write: Write = number) -> list[tuple[str, str]]:
     """Return terms and what is to be said of each."""
     per = f"per {facts.time_unit}" if facts.time_unit else "per unit of time"
-    units = f" x {facts.time_unit}" if facts.time_unit else " in time"
+    units = f" {facts.time_unit}s" if facts.time_unit else " in time"
 
     def _each(in_steps: float | None, step: str, in_time: float | None, time: str) -> str:
         parts = [(in_steps, step), (in_time, time)]
@@ -149,7 +149,7 @@ def because(choice: Choice, facts: Facts, write: Write) -> str:
     if choice.chosen.bound is not None:
         text += f", {side} bound {short(choice.chosen.bound, write)}"
     text += belief(choice.chosen, write)
-    if choice.propensity is not None:
+    if choice.propensity is not None and choice.propensity < 1.0:
         text += f", drawn with probability {short(choice.propensity, write)}"
     if choice.runner_up is not None:
         text += f"; next best {labelled(choice.runner_up.label)}"

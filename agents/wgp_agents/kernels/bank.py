@@ -175,7 +175,6 @@ def model_step(
     left: float,
     reward: float,
     scored: bool,
-    drift: float,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
@@ -198,7 +197,7 @@ def model_step(
     if seen > 0:
         prior = dot(f, f) + left
         learn_scales(i, q, z, (s + left) / prior if prior > 0.0 else 0.0, rates, state)
-    kalman_step(s, nu, noise, drift, u, P, w)
+    kalman_step(s, nu, noise, models.drift[q], u, P, w)
     return loss
 
 
@@ -252,7 +251,6 @@ def bank_update(
     left: Array,
     rewards: Array,
     active: Mask,
-    drift: Array,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
@@ -264,7 +262,6 @@ def bank_update(
         left: What they leave out of k(x, x), `(B, G)`.
         rewards: `(B,)`.
         active: Who learns, `(B,)`.
-        drift: What each model drifts by until the next play, `(B, Q)`, or `(1, Q)` for all.
         models: The models.
         rates: How fast to forget.
         state: What is kept.
@@ -279,12 +276,11 @@ def bank_update(
         state.latest[i, state.seen[i] % rates.warmup] = rewards[i]
         # Nothing is scored before every model has a scale.
         scored = smallest(state.square[i]) > 0.0
-        eps = drift[i % len(drift)]
         for q in range(len(loss)):
             g = models.table[q]
             f = features[i, g, : models.rank[g]]
             loss[q] = model_step(
-                i, q, f, left[i, g], rewards[i], scored, eps[q], models, rates, state, u[: len(f)]
+                i, q, f, left[i, g], rewards[i], scored, models, rates, state, u[: len(f)]
             )
         if state.seen[i] > 0:
             state.shape[i] = rates.scale * state.shape[i] + 0.5

@@ -143,7 +143,7 @@ class WindowPlays(ArmStatistics):
     """The plays of the last W steps count alike, those before not at all.
 
     A play drops out as soon as W steps have gone by since it: with one step a play, the last W
-    plays are left. See `kernels.arm_statistics.expire`.
+    plays are left. See `kernels.arm_statistics.slide`.
 
     Args:
         batch: B.
@@ -198,7 +198,6 @@ class WindowPlays(ArmStatistics):
         self._slide(arms, self.expected(arms), active)
 
     def _slide(self, arms: Indices, rewards: Array, active: Mask) -> None:
-        expire(active, *self._kept())
         self._make_room()
         slide(arms, rewards, active, *self._kept())
 

@@ -40,9 +40,9 @@ def fade(active: Mask, discount: Array, counts: Array, sums: Array) -> None:
                 counts[i, k] = sums[i, k] = 0.0
 
 
-@compiled
-def expire(
-    active: Mask,
+@subroutine
+def expire_of(
+    i: int,
     window: Array,
     clock: Array,
     counts: Array,
@@ -54,30 +54,18 @@ def expire(
     ring_rewards: Array,
     ring_times: Array,
 ) -> None:
-    """Let the plays of every active learner that are `window` steps old, or older, drop out.
-
-    Nothing is ever subtracted from a sum of rewards, so that a huge one leaves no rounding behind.
-    A ring, `(B, room)`, holds the plays in the window, the k-th of all at k modulo its length:
-    the older ones, from `places[:, 0]` to before `places[:, 1]`, and the newer ones to before
-    `places[:, 2]`. An arm's sum is `newer` plus `older`. When the last of the older plays has
-    dropped out, all newer ones become older: the reward of each makes way for the sum of those
-    that came after it on the same arm, which is what is left of `older` when the play drops out.
-    """
-    room = ring_arms.shape[1]
-    for i in range(len(active)):
-        if not active[i]:
-            continue
-        while places[i, 0] < places[i, 2]:
-            place = places[i, 0] % room
-            if clock[i] - ring_times[i, place] < window[i]:
-                break
-            if places[i, 0] == places[i, 1]:
-                turn_block(places[i], ring_arms[i], ring_rewards[i], older[i], newer[i])
-            leaving = ring_arms[i, place]
-            older[i, leaving] = ring_rewards[i, place]
-            counts[i, leaving] -= 1.0
-            sums[i, leaving] = older[i, leaving] + newer[i, leaving]
-            places[i, 0] += 1
+    """Let the plays of learner i that are too old drop out. See `slide`."""
+    while places[i, 0] < places[i, 2]:
+        place = places[i, 0] % ring_arms.shape[1]
+        if clock[i] - ring_times[i, place] < window[i]:
+            break
+        if places[i, 0] == places[i, 1]:
+            turn_block(places[i], ring_arms[i], ring_rewards[i], older[i], newer[i])
+        leaving = ring_arms[i, place]
+        older[i, leaving] = ring_rewards[i, place]
+        counts[i, leaving] -= 1.0
+        sums[i, leaving] = older[i, leaving] + newer[i, leaving]
+        places[i, 0] += 1
 
 
 @subroutine
@@ -96,6 +84,27 @@ def turn_block(
 
 
 @compiled
+def expire(
+    active: Mask,
+    window: Array,
+    clock: Array,
+    counts: Array,
+    sums: Array,
+    older: Array,
+    newer: Array,
+    places: Indices,
+    ring_arms: Indices,
+    ring_rewards: Array,
+    ring_times: Array,
+) -> None:
+    """Let the plays of every active learner that are too old drop out. See `slide`."""
+    rings = ring_arms, ring_rewards, ring_times
+    for i in range(len(active)):
+        if active[i]:
+            expire_of(i, window, clock, counts, sums, older, newer, places, *rings)
+
+
+@compiled
 def slide(
     arms: Indices,
     rewards: Array,
@@ -111,15 +120,24 @@ def slide(
     ring_rewards: Array,
     ring_times: Array,
 ) -> None:
-    """Add a play of every active learner to its window. See `expire`.
+    """Let plays that are `window` steps old, or older, drop out, and add one of every active one.
 
-    One whose window is infinite needs no ring; of the others the ring must have room.
+    Nothing is ever subtracted from a sum of rewards, so that a huge one leaves no rounding behind.
+    A ring, `(B, room)`, holds the plays in the window, the k-th of all at k modulo its length:
+    the older ones, from `places[:, 0]` to before `places[:, 1]`, and the newer ones to before
+    `places[:, 2]`. An arm's sum is `newer` plus `older`. When the last of the older plays has
+    dropped out, all newer ones become older: the reward of each makes way for the sum of those
+    that came after it on the same arm, which is what is left of `older` when the play drops out.
+
+    A learner whose window is infinite needs no ring; that of the others must have room for a play.
     """
+    rings = ring_arms, ring_rewards, ring_times
     for i in range(len(arms)):
         if not active[i]:
             continue
         arm = arms[i]
         if window[i] < math.inf:
+            expire_of(i, window, clock, counts, sums, older, newer, places, *rings)
             place = places[i, 2] % ring_arms.shape[1]
             ring_arms[i, place], ring_rewards[i, place] = arm, rewards[i]
             ring_times[i, place] = clock[i]

@@ -262,6 +262,7 @@ def replayed_squares(
     count = len(models.drift)
     u, loss = np.empty(features.shape[3]), np.empty(count)
     weight, scale, drift = np.empty((3, count))
+    moved = BankModels(drift, models.noise, models.table, models.rank, models.prior)
     for i in range(len(mean)):
         forget(state)
         before = times[i, -1]
@@ -276,7 +277,7 @@ def replayed_squares(
             for q in range(count):
                 drift[q] = 1.0 - (1.0 - models.drift[q]) ** steps
             f, rest = features[i, k], left[i, k]
-            learner_step(ONE, f, rest, rewards[i, k], drift, models, rates, state, u, loss)
+            learner_step(ONE, f, rest, rewards[i, k], moved, rates, state, u, loss)
         t = which[i]
         if fill_beliefs(ONE, factor[i], models, rates, state, weight, scale):
             square[i] = 0.0

@@ -177,7 +177,6 @@ def model_step(
     left: float,
     reward: float,
     scored: bool,
-    drift: float,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
@@ -200,7 +199,7 @@ def model_step(
     if seen > 0:
         prior = dot(f, f) + left
         learn_scales(i, q, z, (s + left) / prior if prior > 0.0 else 0.0, rates, state)
-    kalman_step(s, nu, noise, drift, u, P, w)
+    kalman_step(s, nu, noise, models.drift[q], u, P, w)
     return loss
 
 
@@ -254,17 +253,13 @@ def learner_step(
     features: Array,
     left: Array,
     reward: float,
-    drift: Array,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
     u: Array,
     loss: Array,
 ) -> None:
-    """Take in one observation of learner i, whose models then drift by `(Q,)`.
-
-    Its features are `(G, m)`; u and loss are room to work.
-    """
+    """Take in one observation of learner i, with features `(G, m)`; u and loss are room to work."""
     # Rewards are counted from the first, at first.
     if state.seen[i] == 0:
         state.zero[i] = reward
@@ -274,9 +269,7 @@ def learner_step(
     for q in range(len(loss)):
         g = models.table[q]
         f = features[g, : models.rank[g]]
-        loss[q] = model_step(
-            i, q, f, left[g], reward, scored, drift[q], models, rates, state, u[: len(f)]
-        )
+        loss[q] = model_step(i, q, f, left[g], reward, scored, models, rates, state, u[: len(f)])
     if state.seen[i] > 0:
         state.shape[i] = rates.scale * state.shape[i] + 0.5
     if scored:
@@ -304,7 +297,6 @@ def bank_update(
     left: Array,
     rewards: Array,
     active: Mask,
-    drift: Array,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
@@ -316,7 +308,6 @@ def bank_update(
         left: What they leave out of k(x, x), `(B, G)`.
         rewards: `(B,)`.
         active: Who learns, `(B,)`.
-        drift: What each model drifts by until the next play, `(B, Q)`, or `(1, Q)` for all.
         models: The models.
         rates: How fast to forget.
         state: What is kept.
@@ -324,8 +315,7 @@ def bank_update(
     u, loss = np.empty(features.shape[2]), np.empty(len(models.drift))
     for i in range(len(rewards)):
         if active[i]:
-            eps = drift[i % len(drift)]
-            learner_step(i, features[i], left[i], rewards[i], eps, models, rates, state, u, loss)
+            learner_step(i, features[i], left[i], rewards[i], models, rates, state, u, loss)
 
 
 @compiled

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from wgp_agents.kernels.jit import compiled
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["drifted", "faded"]
+__all__ = ["drifted", "faded", "find_expired"]
 
 
 def faded(discount: Array, steps: Array) -> Array:
@@ -55,3 +55,38 @@ def grow_rates(eps: Array, steps: Array, grown: Array) -> None:
                 grown[i, j] = 0.0 if steps[i] == 0.0 else 1.0
             else:
                 grown[i, j] = -math.expm1(steps[i] * math.log1p(-rates[j]))
+
+
+@compiled
+def find_expired(
+    active: Mask,
+    window: Array,
+    clock: Array,
+    seen: Indices,
+    held: Indices,
+    times: Array,
+    places: Indices,
+    expired: Mask,
+) -> bool:
+    """Fill in the place of the oldest play of each learner, and whether it has left the window.
+
+    Args:
+        active: Whose plays are looked at, `(B,)`.
+        window: In steps, or infinity, `(B,)`.
+        clock: The time, `(B,)`.
+        seen: Plays so far, `(B,)`.
+        held: How many of them are held, the last ones, `(B,)`.
+        times: When they were, the k-th of all at k modulo the length, `(B, room)`.
+        places: Where the places go, `(B,)`.
+        expired: Where the answers go, `(B,)`.
+
+    Returns:
+        Whether any has left.
+    """
+    anyone = False
+    for i in range(len(active)):
+        places[i] = (seen[i] - held[i]) % times.shape[1]
+        age = clock[i] - times[i, places[i]]
+        expired[i] = active[i] and held[i] > 0 and age >= window[i]
+        anyone = anyone or expired[i]
+    return anyone

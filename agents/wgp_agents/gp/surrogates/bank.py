@@ -134,8 +134,7 @@ class ModelBank(Surrogate):
     ) -> None:
         """Learn from one play of every learner in `active`; scores count plays, drifts time."""
         features, left = self.features.embed(plays)
-        drift = self._step if elapsed is None else drifted(self._step, elapsed)
-        bank_update(features, left, rewards, active, drift, self.models, self._rates, self.kept)
+        self._observe(features, left, rewards, active, elapsed)
         self.held += active
         seen, warmup = self.kept.seen, self._rates.warmup
         early = np.flatnonzero(active & (seen <= warmup))
@@ -158,8 +157,20 @@ class ModelBank(Surrogate):
             self.held[:] = held
             early = self._early_features, self._early_left, rewards.T, self._early_steps
             for features, left, paid, steps in zip(*early, strict=True):
-                drift = drifted(self._step, steps)
-                bank_update(features, left, paid, again, drift, self.models, self._rates, self.kept)
+                self._observe(features, left, paid, again, steps)
+
+    def _observe(
+        self, features: Array, left: Array, rewards: Array, active: Mask, elapsed: Array | None
+    ) -> None:
+        """Let the models learn; those for whom the same time goes by, together."""
+        if elapsed is None:
+            bank_update(features, left, rewards, active, self.models, self._rates, self.kept)
+            return
+        # Not one call with drifts by learner: with one more argument it takes 47 us, not 28.
+        for steps in np.unique(elapsed[active]):
+            mine = active & (elapsed == steps)
+            models = self.models._replace(drift=drifted(self._step, np.array([steps]))[0])
+            bank_update(features, left, rewards, mine, models, self._rates, self.kept)
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Let all models drift."""

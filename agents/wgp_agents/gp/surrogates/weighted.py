@@ -34,7 +34,7 @@ from wgp_agents.gp.surrogates.posteriors import (
     RankOnePosterior,
     unweighted_posterior,
 )
-from wgp_agents.kernels.elapsed import faded
+from wgp_agents.kernels.elapsed import faded, find_expired
 from wgp_gym.types import Array, Mask
 
 __all__ = ["DiscountSurrogate", "RestartSurrogate", "WindowSurrogate"]
@@ -79,14 +79,11 @@ class RestartSurrogate(WeightedSurrogate):
     A period begins with the first play that it holds; one of infinity keeps everything.
     """
 
-    _constants = ("_one",)
-
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set, unweighted_posterior(action_set))
         self.period = np.full(len(self.held), math.inf)
         self._endless = True  # whether nobody's period ends
         self._clock = np.zeros(len(self.held))  # steps since the period began
-        self._one = np.ones(len(self.held))
 
     def restart(self, mask: Mask, forgetting: Array) -> None:
         """Forget all; `forgetting` is the restart period, in steps or infinity."""
@@ -105,13 +102,17 @@ class RestartSurrogate(WeightedSurrogate):
         self._at_hand.clear()
         self._posterior.change(1.0, plays, rewards, active)
         self.held += active
-        self.elapse(self._one if elapsed is None else elapsed, active)
+        if not self._endless:
+            self._go_on(active if elapsed is None else np.where(active, elapsed, 0.0))
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Let periods go on, and restart the learners whose period is over."""
-        if self._endless:
-            return
-        self._clock += np.where(active & (self.held > 0), steps, 0.0)
+        if not self._endless:
+            self._go_on(np.where(active & (self.held > 0), steps, 0.0))
+
+    def _go_on(self, steps: Array | Mask) -> None:
+        """Let periods go on by `(B,)` steps."""
+        self._clock += steps
         if (full := self._clock >= self.period).any():
             self._clear(full)
 
@@ -166,17 +167,14 @@ class WindowSurrogate(WeightedSurrogate):
 
     def _drop(self, active: Mask) -> bool:
         """Drop the plays that are too old; return whether there were any."""
-        dropped, bounded = False, active & self._bounded
-        while True:
-            oldest = self._rows, (self._seen - self.held) % self._times.shape[1]
-            age = self._clock - self._times[oldest]
-            late = bounded & (self.held > 0) & (age >= self._window)
-            if not late.any():
-                return dropped
-            plays = self._recall(self._actions[oldest])
-            self._posterior.change(-1.0, plays, self._rewards[oldest], late)
+        dropped, places, late = False, np.zeros_like(self.held), np.zeros_like(active)
+        ages = self._window, self._clock, self._seen, self.held, self._times
+        while find_expired(active, *ages, places, late):
+            plays = self._recall(self._actions[self._rows, places])
+            self._posterior.change(-1.0, plays, self._rewards[self._rows, places], late)
             self.held -= late
             dropped = True
+        return dropped
 
     def update(
         self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None

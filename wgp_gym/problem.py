@@ -66,8 +66,8 @@ class BanditProblem(ReadOnlyArrays):
     continuous: bool = False
     reward_range: tuple[float, float] | None = None
     contextual: bool = False
-    stand_ins: Array | None = None
     link: Literal["identity", "logistic"] = "identity"
+    stand_ins: Array | None = None
     episodes: int | None = None
 
     def __post_init__(self) -> None:

@@ -98,6 +98,8 @@ class Follower:
         for event in events:
             self._take(session, event, changed)
         self._stale = False
+        if len(events) >= SNAPSHOT_EVERY:
+            self._keep(session)
 
     def _start_anew(self) -> None:
         self.choices = self.settings.new_choices()

@@ -157,13 +157,15 @@ class AdaptiveWGPUCB(Agent):
         return found if self.batched else found[0]
 
     @locked
-    def propensities(self) -> Array:
-        """Return the probabilities of the last choice: of the best arms, and of exploration.
+    def propensities(self) -> Array | None:
+        """Return the probabilities of the last choice; None without exploration.
 
         Raises:
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
+        if self._exploration == 0.0:
+            return None
         scores = self._scores()
         there = np.ones(scores.shape, bool) if self.allowed is None else self.allowed
         best = np.where(there, scores, -np.inf).max(axis=1, keepdims=True)

@@ -25,6 +25,7 @@ from wgp_agents.live.rewards import RewardKind, Rewards, Unit
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name
 from wgp_agents.live.storage import Session, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, as_time, when
+from wgp_gym.kernels import Kernel
 from wgp_gym.types import Array, Json, Mask
 from wgp_gym.validation import check_int, reject
 
@@ -70,6 +71,8 @@ class LiveBandit:
         parameters: Parameters of the agent, as JSON has them. Those in the unit of rewards are in
             `unit`, or in the learned one.
         contexts: What is known of the occasion at each decision: the range of each quantity.
+        kernel: The kernel over the columns of arms and then contexts, see `Knobs.columns`; default:
+            a product over them all, of lengthscales that the adaptive agent learns.
         reward: What rewards are: see `wgp_agents.live.rewards`.
         minimize: Whether less is better.
         unit: (centre, scale) from which and in which an agent counts rewards that is told their
@@ -99,6 +102,7 @@ class LiveBandit:
         agent: str = DEFAULT_AGENT,
         parameters: Mapping[str, object] | None = None,
         contexts: Knobs | None = None,
+        kernel: Kernel | None = None,
         reward: RewardKind = "real",
         minimize: bool = False,
         unit: tuple[float, float] | None = None,
@@ -114,6 +118,8 @@ class LiveBandit:
         if contexts is not None and not isinstance(contexts, Knobs):
             reject("contexts", owner, "Knobs(...)", contexts)
         single = isinstance(arms, Sequence | np.ndarray) and not isinstance(arms, str)
+        if kernel is not None and not isinstance(kernel, Kernel):
+            reject("kernel", owner, "a Kernel", kernel)
         choices = choices_of(Arms(arms) if single else arms, candidates)
         scale = None if timescale is None else as_seconds(timescale, owner)
         settings = Settings(
@@ -129,11 +135,19 @@ class LiveBandit:
             horizon=horizon,
             seed=seed,
             lookback=lookback,
+            kernel=kernel,
         )
         self._begin(settings, storage, name)
 
     @classmethod
-    def open(cls, storage: str | PathLike[str], name: str, *, agent: str | None = None) -> Self:
+    def open(
+        cls,
+        storage: str | PathLike[str],
+        name: str,
+        *,
+        agent: str | None = None,
+        kernel: Kernel | None = None,
+    ) -> Self:
         """Return the bandit of this name, as it was made.
 
         Args:
@@ -141,12 +155,13 @@ class LiveBandit:
             name: The bandit's name.
             agent: Its agent, which must be said where that is "module:Class": a database does not
                 tell what code is run.
+            kernel: Its kernel, which must be said where one was given.
 
         Raises:
             ValueError: If there is none.
         """
         found = cls.__new__(cls)
-        found._begin(None, storage, name, agent)
+        found._begin(None, storage, name, agent, kernel)
         return found
 
     def _begin(
@@ -155,13 +170,14 @@ class LiveBandit:
         storage: str | PathLike[str] | None,
         name: str,
         agent: str | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         self.name = name
         if settings is not None:
             settings.make_agent(settings.new_choices())  # what cannot be made is not written down
         self._store = open_store(storage, name)
         with self._store.session() as session:
-            self._settings = agreed(settings, session, name, agent)
+            self._settings = agreed(settings, session, name, agent, kernel)
         self._follower = Follower(self._settings, self._store)
         with self._follower.session():
             pass  # it has read the log

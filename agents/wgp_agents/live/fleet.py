@@ -110,7 +110,7 @@ class LiveBandits:
         self._stale = self._touched = False
         self._store = open_store(storage, name, owner="LiveBandits")
         with self._store.session() as session:
-            self._settings = agreed(settings, session, name, agent, "LiveBandits")
+            self._settings = agreed(settings, session, name, agent, owner="LiveBandits")
             self.names = list(self._settings.names or ())
             self._place = {one: i for i, one in enumerate(self.names)}
             self._choices = self._settings.new_choices()

@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from wgp_gym.kernel_algebra import OnColumns
 from wgp_gym.kernels import Categorical, Kernel, SquaredExponential
 from wgp_gym.types import Array
-from wgp_gym.validation import is_number, near_miss, reject
+from wgp_gym.validation import check_choice, is_number, near_miss, reject
 
 __all__ = ["KnobRange", "KnobValue", "Knobs", "knobs_of_columns"]
 
@@ -188,6 +188,20 @@ class Knobs:
         steps = [np.linspace(0.0, 1.0, max(int(axis.count), 1)) for axis in self._axes]
         for place in itertools.product(*steps):
             yield self.point(np.array(place))
+
+    def columns(self, *names: str, first: int = 0) -> tuple[int, ...]:
+        """Return the columns of some knobs, for `OnColumns`.
+
+        Args:
+            names: The knobs.
+            first: The column of the first of all: behind arms of d columns, contexts begin at d.
+
+        Raises:
+            ValueError: If there is no such knob.
+        """
+        for name in names:
+            check_choice("names", name, "Knobs", self.names)
+        return tuple(first + self.names.index(name) for name in names)
 
     def kernel(self, first: int = 0) -> Kernel:
         """Return the kernel: a product over the knobs, whose columns begin at `first`.

@@ -59,6 +59,7 @@ class Settings:
     seed: int = 0
     lookback: int = 100
     names: tuple[str, ...] | None = None
+    kernel: Kernel | None = None
 
     def __post_init__(self) -> None:
         owner = "LiveBandit"
@@ -94,6 +95,7 @@ class Settings:
             found.pop(name, None)
         for name in ("unit", "names"):
             found[name] = None if found[name] is None else list(found[name])
+        found["kernel"] = None if self.kernel is None else repr(self.kernel)
         return found
 
     def fingerprint(self, arms: Mapping[str, object] | None = None) -> str:
@@ -102,19 +104,22 @@ class Settings:
         return hashlib.sha256(as_text(both).encode()).hexdigest()
 
     @staticmethod
-    def from_json(found: Mapping[str, Json]) -> Settings:
+    def from_json(found: Mapping[str, Json], kernel: Kernel | None = None) -> Settings:
         """Return the settings that `to_json` wrote.
 
         Raises:
-            ValueError: If they are of another version.
+            ValueError: If they are of another version, or of another kernel.
         """
+        if found.get("kernel") != (None if kernel is None else repr(kernel)):
+            rule = f"{found.get('kernel')}, which the bandit was made with"
+            reject("kernel", "LiveBandit.open", rule, kernel)
         check_names(found, "LiveBandit.open", [*Settings.__dataclass_fields__])
         listed = {name: found.get(name) for name in ("unit", "names")}
         rows = {
             name: None if row is None else tuple(cast("list[Json]", row))
             for name, row in listed.items()
         }
-        return Settings(**{**found, **rows})  # type: ignore[arg-type]  # as `to_json` has them
+        return Settings(**{**found, **rows, "kernel": kernel})  # type: ignore[arg-type]  # as `to_json` has them
 
     def new_choices(self) -> Choices:
         """Return what is chosen from, as it was at first."""
@@ -146,7 +151,7 @@ class Settings:
             "reward_range": (low, high) if self.reward == "clicks" else (-NORM_BOUND, NORM_BOUND),
         }
         if not self.is_contextual(choices):
-            return BanditProblem(choices.kernel, choices.places, **told)  # type: ignore[arg-type]
+            return BanditProblem(self._joint_kernel(choices), choices.places, **told)  # type: ignore[arg-type]
         domain = self.shown(choices, None, None)
         return BanditProblem(
             self._joint_kernel(choices),
@@ -177,7 +182,9 @@ class Settings:
         return np.column_stack([places, np.broadcast_to(at, (len(places), len(at)))])
 
     def _joint_kernel(self, choices: Choices) -> Kernel:
-        """Return the product of a kernel over choices and one over contexts."""
+        """Return the kernel given, or the product of one over choices and one over contexts."""
+        if self.kernel is not None:
+            return self.kernel
         if self.knobs is None:
             return choices.kernel
         dim = choices.places.shape[1]
@@ -247,6 +254,7 @@ def agreed(
     session: Session,
     name: str,
     agent: str | None,
+    kernel: Kernel | None = None,
     owner: str = "LiveBandit",
 ) -> Settings:
     """Return the settings of a bandit: those given, written down if it is new, or those kept.
@@ -264,7 +272,7 @@ def agreed(
         named = str(kept.get("agent"))
         if needs_code(named) and agent != named:
             reject("agent", f"{owner}.open", f"{named!r}, which the bandit was made with", agent)
-        return Settings.from_json(kept)
+        return Settings.from_json(kept, kernel)
     mine = from_text(as_text(settings.to_json()))
     for word, value in mine.items():
         if kept.get(word) != value:

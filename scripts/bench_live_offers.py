@@ -37,7 +37,7 @@ def regret(agent: str, delay: int, seed: int) -> float:
     with threadpool_limits(1):
         for _ in range(STEPS):
             rows = observation[-n * dim :].reshape(n, dim).tolist()
-            offers = {i: dict(zip(features, row, strict=True)) for i, row in enumerate(rows)}
+            offers = {str(i): dict(zip(features, row, strict=True)) for i, row in enumerate(rows)}
             decision = bandit.ask(arms=offers)
             observation, reward, _, _, info = env.step(decision.index)
             waiting.append((decision.id, float(reward)))

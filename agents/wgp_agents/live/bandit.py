@@ -67,7 +67,7 @@ class LiveBandit:
     Args:
         arms: What is chosen from: `Arms`, `Knobs` or `Offers`.
         agent: The agent's name. The default learns the unit of rewards, the noise, the lengthscale
-            and the rate of change.
+            and the rate of change, and plays a random arm at 3 % of its decisions ("exploration").
         parameters: Parameters of the agent, as JSON has them. Those in the unit of rewards are in
             `unit`, or in the learned one.
         contexts: What is known of the occasion at each decision: the range of each quantity.

@@ -36,6 +36,7 @@ LENGTHSCALES = (
     0.25,
     0.1,
 )  # of ordered arms, times 0.2 of their range; the first has a nat ahead
+EXPLORATION = 0.03  # of the default agent: fewer bad years than with 0, see docs/live.md
 NOISE_SCALE = 0.5  # R of agents that are told it, in the learned unit
 NORM_BOUND = 1.0  # B likewise
 STAND_INS = 400  # points of arms with contexts on which features are built
@@ -204,9 +205,11 @@ class Settings:
 
     def _defaults(self, choices: Choices) -> dict[str, object]:
         """Return the parameters that an agent gets unless others are given."""
-        if self.agent != DEFAULT_AGENT or (choices.independent and self.knobs is None):
+        if self.agent != DEFAULT_AGENT:
             return {}
-        return {"lengthscales": lengthscales(self._dim(choices))}
+        if choices.independent and self.knobs is None:
+            return {"exploration": EXPLORATION}
+        return {"exploration": EXPLORATION, "lengthscales": lengthscales(self._dim(choices))}
 
     def _dim(self, choices: Choices) -> int:
         dim: int = choices.places.shape[1]

@@ -36,7 +36,8 @@ class LiveBandits:
         shops.tell({decision.id: reward_of(decision) for decision in decisions.values()})
 
     Each is what a `LiveBandit` would be, with draws of its own; only the unit of rewards, where one
-    is learned, is learned from the first rewards of all. A step of all costs far less than so many
+    is learned, is learned from the first rewards of all, and a decision's `std` is that of its own
+    model (`expects` has one to be believed). A step of all costs far less than so many
     steps; a step of one alone costs about as much as one of all, so ask for many at once.
 
     Args:
@@ -172,9 +173,10 @@ class LiveBandits:
             mean, std = found[0][rows, actions], found[1][rows, actions]
             means = rewards.written(mean, unit).tolist()
             spreads = rewards.spread(mean, std, unit).tolist()
-            for row, one, spread in zip(data, means, spreads, strict=True):
-                row["mean"] = one
-                if np.isfinite(spread):
+            known = self._learner.has_rewards[who].tolist()
+            for row, one, spread, told in zip(data, means, spreads, known, strict=True):
+                if told:
+                    row["mean"] = one
                     row["std"] = spread
 
     def tell(self, rewards: Mapping[str, float | None]) -> None:

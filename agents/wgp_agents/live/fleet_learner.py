@@ -54,6 +54,7 @@ class FleetLearner:
 
     Attributes:
         recent: What is not settled, by learner.
+        has_rewards: Who was ever told one, `(B,)`.
 
     Raises:
         ValueError: If the agent's `act` changes what it knows: each would act for all.
@@ -70,6 +71,7 @@ class FleetLearner:
         self.unit_is_fixed = unit is not None or not rewards.needs_unit(agent.takes_units)
         self._seed, self._lookback = seed, lookback
         self.recent: list[deque[Turn]] = [deque() for _ in range(agent.num_learners)]
+        self.has_rewards = np.zeros(agent.num_learners, bool)
         self._first: list[float] = []  # rewards from which the unit is learned
         self._taken = np.zeros(agent.num_learners, np.int64)
         self._checkpoint: Checkpoint | None = None
@@ -103,8 +105,10 @@ class FleetLearner:
                     turn.reward, turn.open = reward, False
                     if place < self._taken[i]:
                         self._go_back()
-            if reward is not None and len(self._first) < FIRST:
-                self._first.append(reward)
+            if reward is not None:
+                self.has_rewards[i] = True
+                if len(self._first) < FIRST:
+                    self._first.append(reward)
         fixed = self.unit_is_fixed
         self._learn_unit()
         self._settle(who if fixed else range(len(self.recent)))
@@ -216,6 +220,7 @@ class FleetLearner:
             "unit": list(self.unit),
             "fixed": self.unit_is_fixed,
             "first": self._first,
+            "has_rewards": self.has_rewards.tolist(),
             "recent": [[list(vars(turn).values()) for turn in turns] for turns in self.recent],
         }
         return packed({**self.agent.state_dict(), REST: json.dumps(rest)})
@@ -230,7 +235,7 @@ class FleetLearner:
         rest = json.loads(str(state.pop(REST, "{}")))
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
-        self._first = rest["first"]
+        self._first, self.has_rewards[:] = rest["first"], rest["has_rewards"]
         self.recent = [deque(Turn(*turn) for turn in turns) for turns in rest["recent"]]
         self._checkpoint, self._taken[:] = None, 0
 

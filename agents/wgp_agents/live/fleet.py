@@ -177,6 +177,7 @@ class LiveBandits:
             for row, one, spread, told in zip(data, means, spreads, known, strict=True):
                 if told:
                     row["mean"] = one
+                if told and spread > 0.0:  # the adaptive agent knows no unit after one reward
                     row["std"] = spread
 
     def tell(self, rewards: Mapping[str, float | None]) -> None:

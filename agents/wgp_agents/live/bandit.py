@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple, Self, cast, overload
+from typing import TYPE_CHECKING, Self, cast, overload
 
 import numpy as np
 
@@ -14,19 +14,20 @@ from wgp_agents.live.decision import Decision
 from wgp_agents.live.evaluation import Method, Replay
 from wgp_agents.live.events import Event
 from wgp_agents.live.follower import Follower
-from wgp_agents.live.insight import insight_of, runner_up
+from wgp_agents.live.history import history_of
+from wgp_agents.live.insight import insight_of
 from wgp_agents.live.knobs import Knobs
-from wgp_agents.live.learner import Learner
 from wgp_agents.live.occasion import Occasion, occasion_of
 from wgp_agents.live.past import replay_of, rows_of_log
+from wgp_agents.live.reasons import why
 from wgp_agents.live.report import Report
 from wgp_agents.live.reporting import report_of
-from wgp_agents.live.rewards import RewardKind, Rewards, Unit
+from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name
 from wgp_agents.live.storage import Session, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, as_time, when
 from wgp_gym.kernels import Kernel
-from wgp_gym.types import Array, Json, Mask
+from wgp_gym.types import Json, Mask
 from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:
@@ -37,20 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["LiveBandit"]
 
 MOST_AT_ONCE = 1_000  # decisions of one `ask`
-
-
-class History(NamedTuple):
-    """What the log says of one decision.
-
-    Attributes:
-        asked: When it was asked.
-        told: Whether its reward, or that there is none, was told.
-        reward: The reward as it is now; None: none.
-    """
-
-    asked: Event
-    told: bool
-    reward: float | None
 
 
 class LiveBandit:
@@ -314,7 +301,7 @@ class LiveBandit:
         paid = None if reward is None else self._settings.rewards.check(reward)
         moment = None if time is None else as_time(time, "tell")
         with self._follower.session() as session:
-            history = self._history(session, decision, "tell")
+            history = history_of(session, decision, "tell")
             if history.told:
                 if history.reward == paid:
                     return
@@ -326,7 +313,7 @@ class LiveBandit:
         """Put another reward in the place of one that was wrong: as if it had been told so."""
         paid = None if reward is None else self._settings.rewards.check(reward)
         with self._follower.session() as session:
-            history = self._history(session, decision, "amend")
+            history = history_of(session, decision, "amend")
             if not history.told:
                 reject("decision", "amend", "one whose reward was told: see `tell`", decision)
             event = Event("amended", history.asked.decision, {"reward": paid})
@@ -335,7 +322,7 @@ class LiveBandit:
     def retract(self, decision: str | Decision) -> None:
         """Take a decision back, with its reward: as if it had never been."""
         with self._follower.session() as session:
-            history = self._history(session, decision, "retract")
+            history = history_of(session, decision, "retract")
             event = Event("retracted", history.asked.decision, {})
             self._follower.rewrite(session, event, history.asked.seq)
 
@@ -500,64 +487,3 @@ class LiveBandit:
         """Return all that was asked, told and changed, in order."""
         with self._follower.session() as session:
             return session.events()
-
-    def _history(self, session: Session, decision: str | Decision, owner: str) -> History:
-        """Return what the log says of a decision."""
-        name = decision.id if isinstance(decision, Decision) else decision
-        events = session.of_decision(name) if isinstance(name, str) else []
-        if not events or events[-1].kind == "retracted":
-            reject("decision", owner, "one that was asked, and not retracted", decision)
-        told = [event for event in events if event.kind in ("told", "amended")]
-        reward = cast("float | None", told[-1].data["reward"]) if told else None
-        return History(events[0], bool(told), reward)
-
-
-def why(
-    learner: Learner,
-    rewards: Rewards,
-    action: int,
-    allowed: Mask | None,
-    label: Callable[[int], Json],
-) -> dict[str, Json]:
-    """Return what the log says of why an arm was chosen, in the user's unit."""
-    agent, unit, found = learner.agent, learner.unit, dict[str, Json]()
-    if not learner.has_rewards:
-        return found  # nothing is known yet
-    bounds = agent.bounds()
-    rival = None if bounds is None else runner_up(bounds, action, allowed)
-    actions = [action] if rival is None else [action, rival]
-    beliefs = learner.beliefs(actions)
-    rows = [described(rewards, unit, beliefs[k : k + 1], bounds, a) for k, a in enumerate(actions)]
-    found |= rows[0]
-    if rival is not None:
-        found["runner_up"] = {"arm": label(rival), **rows[1]}
-    chances = agent.propensities()
-    if chances is not None:
-        found["propensity"] = float(chances[action])
-    seen = insight_of(agent)
-    if seen.memory is not None:
-        found["memory"] = seen.memory if np.isfinite(seen.memory) else "inf"
-    if seen.noise_std is not None:
-        found["noise"] = float(rewards.spread(beliefs[0][0], seen.noise_std, unit))
-    change = learner.noticed(seen.age, learner.means() if seen.age is not None else None)
-    if change is not None:
-        found["changed"] = change * unit.scale
-    return found
-
-
-def described(
-    rewards: Rewards,
-    unit: Unit,
-    belief: Sequence[tuple[float, float]],
-    bounds: Array | None,
-    action: int,
-) -> dict[str, Json]:
-    """Return what is expected of an arm, in the user's unit."""
-    found: dict[str, Json] = {}
-    for mean, std in belief:
-        found["mean"] = float(rewards.written(mean, unit))
-        if np.isfinite(std):  # no unit is known before two rewards differ
-            found["std"] = float(rewards.spread(mean, std, unit))
-    if bounds is not None:
-        found["bound"] = float(rewards.written(bounds[action], unit))
-    return found

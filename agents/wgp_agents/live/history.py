@@ -1,0 +1,41 @@
+"""What the log says of one decision."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from wgp_agents.live.decision import Decision
+from wgp_agents.live.events import Event
+from wgp_agents.live.storage import Session
+from wgp_gym.validation import reject
+
+__all__ = ["DecisionHistory", "history_of"]
+
+
+class DecisionHistory(NamedTuple):
+    """What the log says of one decision.
+
+    Attributes:
+        asked: When it was asked.
+        told: Whether its reward, or that there is none, was told.
+        reward: The reward as it is now; None: none.
+    """
+
+    asked: Event
+    told: bool
+    reward: float | None
+
+
+def history_of(session: Session, decision: str | Decision, owner: str) -> DecisionHistory:
+    """Return what the log says of a decision.
+
+    Raises:
+        ValueError: If it was never asked, or was retracted.
+    """
+    name = decision.id if isinstance(decision, Decision) else decision
+    events = session.of_decision(name) if isinstance(name, str) else []
+    if not events or events[-1].kind == "retracted":
+        reject("decision", owner, "one that was asked, and not retracted", decision)
+    told = [event for event in events if event.kind in ("told", "amended")]
+    reward = cast("float | None", told[-1].data["reward"]) if told else None
+    return DecisionHistory(events[0], bool(told), reward)

@@ -92,9 +92,8 @@ def test_rewards_in_any_order_end_in_the_same_knowledge(agent: str) -> None:
     np.testing.assert_array_equal(found[0], found[2])
 
 
-@pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb"])
-def test_open_decisions_count_in_the_uncertainty_and_not_in_the_expectation(agent: str) -> None:
-    bandit, other = live(agent), live(agent)
+def test_open_decisions_count_in_the_uncertainty_and_not_in_the_expectation() -> None:
+    bandit, other = live("wgp-ucb"), live("wgp-ucb")
     for one in (bandit, other):
         play(one, 30)
     arm = bandit.ask(key="first").arm

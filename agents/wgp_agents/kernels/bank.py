@@ -322,7 +322,7 @@ def bank_update(
 def bank_hallucinate(
     features: Array, left: Array, active: Mask, models: BankModels, state: BankArrays
 ) -> None:
-    """Take a play without its reward into the covariances of all models of the active learners.
+    """Take a play without its reward into the covariance of each active learner's chosen model.
 
     Args:
         features: Those of the plays, by table, `(B, G, m)`.
@@ -335,13 +335,13 @@ def bank_hallucinate(
     for i in range(len(features)):
         if not active[i]:
             continue
-        for q in range(len(models.drift)):
-            g = models.table[q]
-            f = features[i, g, : models.rank[g]]
-            P, w = state.covariance[i, q], state.weights[i, q, : len(f)]
-            # An innovation of 0, and no drift: only P <- P - u u^T / (s + noise) is left.
-            s, _ = forecast(P, w, f, u[: len(f)])
-            kalman_step(s, 0.0, models.noise[q] + left[i, g], 0.0, u[: len(f)], P, w)
+        q = state.chosen[i]
+        g = models.table[q]
+        f = features[i, g, : models.rank[g]]
+        P, w = state.covariance[i, q], state.weights[i, q, : len(f)]
+        # An innovation of 0, and no drift: only P <- P - u u^T / (s + noise) is left.
+        s, _ = forecast(P, w, f, u[: len(f)])
+        kalman_step(s, 0.0, models.noise[q] + left[i, g], 0.0, u[: len(f)], P, w)
 
 
 @compiled

@@ -73,13 +73,12 @@ class FleetLearner:
         self.recent: list[deque[Turn]] = [deque() for _ in range(agent.num_learners)]
         self.has_rewards = np.zeros(agent.num_learners, bool)
         self._first: list[float] = []  # rewards from which the unit is learned
-        self._taken = np.zeros(agent.num_learners, np.int64)
-        self._checkpoint: Checkpoint | None = None
+        self._settled: Checkpoint | None = None  # where to go back to
         agent.reset(seed)
 
     def choose(self, who: Indices, numbers: Sequence[int]) -> Indices:
         """Return the actions of the learners `who` `(k,)`, at these decisions, `(k,)`."""
-        self._take_all(who)
+        self._look_ahead(who)
         mask = np.zeros(len(self.recent), bool)
         mask[who] = True
         seeds = [0] * len(self.recent)
@@ -91,6 +90,7 @@ class FleetLearner:
 
     def add(self, who: Sequence[int], turns: Sequence[Turn]) -> None:
         """Take note of decisions."""
+        self._go_back()
         for i, turn in zip(who, turns, strict=True):
             self.recent[i].append(turn)
         self._settle(who)
@@ -99,12 +99,11 @@ class FleetLearner:
         self, who: Sequence[int], numbers: Sequence[int], paid: Sequence[float | None]
     ) -> None:
         """Take note of rewards; None: one will never come. Those of decisions given up are lost."""
+        self._go_back()
         for i, number, reward in zip(who, numbers, paid, strict=True):
-            for place, turn in enumerate(self.recent[i]):
+            for turn in self.recent[i]:
                 if turn.number == number:
                     turn.reward, turn.open = reward, False
-                    if place < self._taken[i]:
-                        self._go_back()
             if reward is not None:
                 self.has_rewards[i] = True
                 if len(self._first) < FIRST:
@@ -121,7 +120,6 @@ class FleetLearner:
         """Learn the unit from the first rewards of all, and fix it once there are enough."""
         if self.unit_is_fixed or not self._first:
             return
-        self._go_back()
         self.unit = Unit.of(self.rewards.straightened(self._first))
         self.unit_is_fixed = len(self._first) == FIRST
 
@@ -133,7 +131,6 @@ class FleetLearner:
             ready = {i: self.recent[i][0] for i in who if self.recent[i] and self._is_ready(i)}
             if not ready:
                 return
-            self._go_back()
             for i, turn in ready.items():
                 turn.open = False
                 self.recent[i].popleft()
@@ -142,55 +139,51 @@ class FleetLearner:
     def _is_ready(self, i: int) -> bool:
         return not self.recent[i][0].open or len(self.recent[i]) > self._lookback
 
-    def _take_all(self, who: Indices) -> None:
-        """Take in, for the time being, what these learners have not settled."""
-        for i in who.tolist():
-            if self._taken[i] < len(self.recent[i]):
-                break
-        else:
+    def _look_ahead(self, who: Indices) -> None:
+        """Take in, for the time being, what these learners have not settled.
+
+        First what is known, then open plays, as `Learner` does.
+        """
+        if self._settled is not None or not any(self.recent[i] for i in who.tolist()):
             return
-        if self._checkpoint is None:
-            self._checkpoint = Checkpoint(self.agent)
-        while True:
-            ahead = {
-                i: self.recent[i][self._taken[i]]
-                for i in who.tolist()
-                if self._taken[i] < len(self.recent[i])
-            }
-            if not ahead:
-                return
-            self._take(ahead)
-            self._taken[list(ahead)] += 1
+        self._settled = Checkpoint(self.agent)
+        for turns in rounds(self.recent, who.tolist()):
+            self._take(turns)
+        for turns in rounds(self.recent, who.tolist()):
+            actions, is_open = (
+                np.zeros(len(self.recent), np.int64),
+                np.zeros(len(self.recent), bool),
+            )
+            for i, turn in turns.items():
+                actions[i], is_open[i] = turn.action, turn.open
+            if is_open.any():
+                self.agent.hallucinate(actions, active=is_open)
 
     def _go_back(self) -> None:
         """Forget what was taken in for the time being."""
-        if self._checkpoint is not None:
-            self._checkpoint.restore()
-            self._checkpoint = None
-            self._taken[:] = 0
+        if self._settled is not None:
+            self._settled.restore()
+            self._settled = None
 
-    def _take(self, turns: dict[int, Turn], *, known: bool = False) -> None:
-        """Take in one decision of each of some learners; if `known`, only what is known."""
+    def _take(self, turns: dict[int, Turn]) -> None:
+        """Take in one decision of each of some learners: its reward, or time without one."""
         batch = len(self.recent)
         actions, rewards = np.zeros(batch, np.int64), np.zeros(batch)
-        paid, is_open, missing = np.zeros((3, batch), bool)
+        paid, without = np.zeros((2, batch), bool)
         for i, turn in turns.items():
             actions[i] = turn.action
             if turn.reward is not None:
                 rewards[i], paid[i] = turn.reward, True
             else:
-                (is_open if turn.open else missing)[i] = True
+                without[i] = True
         if paid.any():
-            read = self.rewards.read(rewards, self.unit)
-            self.agent.observe(actions, read, active=paid)
-        if is_open.any() and not known:
-            self.agent.hallucinate(actions, active=is_open)
-        if self.agent.takes_elapsed and (is_open | missing).any():
-            self.agent.elapse(1.0, active=is_open | missing)
+            self.agent.observe(actions, self.rewards.read(rewards, self.unit), active=paid)
+        if self.agent.takes_elapsed and without.any():
+            self.agent.elapse(1.0, active=without)
 
     def beliefs(self, who: Indices) -> Posterior | None:
         """Return what these learners' own models expect of all arms, `(k, n)` each."""
-        self._take_all(who)
+        self._look_ahead(who)
         return self._found(who, "posterior")
 
     def expects(self, who: Indices) -> Posterior | None:
@@ -201,7 +194,7 @@ class FleetLearner:
         self._go_back()
         settled = Checkpoint(self.agent)
         for ahead in rounds(self.recent, who.tolist()):
-            self._take(ahead, known=True)
+            self._take(ahead)
         found = self._found(who, "bands") or self._found(who, "posterior")
         settled.restore()
         return found
@@ -237,7 +230,7 @@ class FleetLearner:
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self._first, self.has_rewards[:] = rest["first"], rest["has_rewards"]
         self.recent = [deque(Turn(*turn) for turn in turns) for turns in rest["recent"]]
-        self._checkpoint, self._taken[:] = None, 0
+        self._settled = None
 
 
 def rounds(recent: Sequence[Sequence[Turn]], who: Sequence[int]) -> Iterator[dict[int, Turn]]:

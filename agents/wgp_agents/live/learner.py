@@ -89,11 +89,8 @@ class Learner:
         self.recent: list[Entry] = []
         self.has_rewards = False  # whether any was ever told
         self.clock: float | None = None  # up to when the agent has let time go by
-        self._taken = 0  # how many of `recent` the agent has taken in for the time being
-        self._checkpoint: tuple[Checkpoint, float | None] | None = None
-        self._before: tuple[int | None, Array | None] | None = (
-            None  # the last model's age, its means
-        )
+        self._settled: tuple[Checkpoint, float | None] | None = None  # where to go back to
+        self._before: tuple[int | None, Array | None] | None = None  # the model's age, its means
         self._acted: int | None = None  # the decision whose `act` the settled agent has made
         agent.reset(seed)
 
@@ -103,14 +100,15 @@ class Learner:
         self, number: int, time: float | None, arms: Array | None, allowed: Mask | None
     ) -> int:
         """Return the action of a new decision; the arguments are those of `Entry`."""
-        self._take_all()
+        self._look_ahead()
         self._let_go_by(time)
-        if self._taken == 0:
+        if not self.recent:
             self._acted = number
         return self._act(number, arms, allowed)
 
     def add(self, entry: Entry) -> None:
         """Take note of a decision."""
+        self._go_back()
         self.recent.append(entry)
         self._settle()
 
@@ -122,12 +120,11 @@ class Learner:
             reward: In the user's unit.
             late: Returns the decision, in case it was given up.
         """
+        self._go_back()
         self.has_rewards |= reward is not None
-        for i, entry in enumerate(self.recent):
+        for entry in self.recent:
             if entry.number == number:
                 entry.reward, entry.open = reward, False
-                if i < self._taken or not self.unit_is_fixed:
-                    self._go_back()
                 break
         else:
             if reward is not None:
@@ -143,7 +140,6 @@ class Learner:
             entry = self.recent[0]
             if entry.open and len(self.recent) <= self._lookback:
                 return
-            self._go_back()
             entry.open = False
             self._take(entry)
             self.recent.pop(0)
@@ -154,7 +150,6 @@ class Learner:
             return
         paid = [entry.reward for entry in self.recent if entry.reward is not None]
         if paid:
-            self._go_back()
             self.unit = Unit.of(self.rewards.straightened(paid[:FIRST]))
         full = len(self.recent) > self._lookback
         self.unit_is_fixed = len(paid) >= FIRST or (full and len(paid) > 1)
@@ -163,42 +158,41 @@ class Learner:
 
     # The agent
 
-    def _take_all(self) -> None:
-        """Take in, for the time being, what is not settled."""
-        if self._taken == len(self.recent):
+    def _look_ahead(self) -> None:
+        """Take in, for the time being, what is not settled: first what is known, then open plays.
+
+        So rewards that came are judged by what was known, and open plays count in the variances.
+        """
+        if self._settled is not None or not self.recent:
             return
-        if self._taken == 0:
-            self._checkpoint = Checkpoint(self.agent), self.clock
-        for entry in self.recent[self._taken :]:
+        self._settled = Checkpoint(self.agent), self.clock
+        for entry in self.recent:
             self._take(entry)
-        self._taken = len(self.recent)
+        for entry in self.recent:
+            if entry.open:
+                self.agent.hallucinate(entry.action, arms=entry.arms)
 
     def _go_back(self) -> None:
         """Forget what was taken in for the time being."""
-        if self._taken:
-            assert self._checkpoint is not None
-            checkpoint, self.clock = self._checkpoint
+        if self._settled is not None:
+            checkpoint, self.clock = self._settled
             checkpoint.restore()
-            self._taken = 0
+            self._settled = None
 
-    def _take(self, entry: Entry, *, known: bool = False) -> None:
-        """Take in a decision: with its reward, or without; if `known`, only what is known."""
+    def _take(self, entry: Entry) -> None:
+        """Take in a decision: its reward, or the time that goes by without one."""
         self._let_go_by(entry.time)
         agent, arms = self.agent, entry.arms
         acts = agent.learns_by_acting or entry.allowed is not None  # Exp3 learns by who was there
         if acts and self._acted != entry.number:
             self._act(entry.number, arms, entry.allowed)
-        step = self._timescale is None
         if entry.reward is not None:
             paid = float(self.rewards.read(entry.reward, self.unit))
-            if step:
+            if self._timescale is None:
                 agent.observe(entry.action, paid, arms=arms)
             else:
                 agent.observe(entry.action, paid, arms=arms, elapsed=0.0)
-            return
-        if entry.open and not known:
-            agent.hallucinate(entry.action, arms=arms)
-        if step and agent.takes_elapsed:
+        elif self._timescale is None and agent.takes_elapsed:
             agent.elapse(1.0)
 
     def _let_go_by(self, time: float | None) -> None:
@@ -223,7 +217,7 @@ class Learner:
         They are cheap: the believable ones of the adaptive agent, of others those of their own
         model; none where an agent has no posterior. `expects` has believable ones of all.
         """
-        self._take_all()
+        self._look_ahead()
         if isinstance(self.agent, AdaptiveWGPUCB):
             mean, std = self.agent.bands(actions)
             return list(zip(mean.tolist(), std.tolist(), strict=True))
@@ -250,7 +244,7 @@ class Learner:
         self._go_back()
         settled, clock = Checkpoint(self.agent), self.clock
         for entry in self.recent:
-            self._take(entry, known=True)
+            self._take(entry)
         self._let_go_by(time)
         found: Posterior = find()
         settled.restore()
@@ -302,7 +296,7 @@ class Learner:
         self.clock, self._acted = rest["clock"], rest["acted"]
         self.has_rewards = bool(rest["has_rewards"])
         self.recent = [entry_of(row) for row in rest["recent"]]
-        self._taken = 0
+        self._settled = None
 
 
 def draws_of(seed: int, number: int) -> int:

@@ -180,7 +180,7 @@ class ModelBank(Surrogate):
         self._early_steps[seen[early] - 1, early] += steps[early]
 
     def hallucinate(self, plays: Plays, active: Mask) -> None:
-        """Count a play in the variances of all models; no score, scale or zero sees it."""
+        """Count a play in the variances of the chosen model, by which the next choice is made."""
         features, left = self.features.embed(plays)
         bank_hallucinate(features, left, active, self.models, self.kept)
 

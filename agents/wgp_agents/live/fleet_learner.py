@@ -78,6 +78,7 @@ class FleetLearner:
 
     def choose(self, who: Indices, numbers: Sequence[int]) -> Indices:
         """Return the actions of the learners `who` `(k,)`, at these decisions, `(k,)`."""
+        self._go_back()
         self._look_ahead(who)
         mask = np.zeros(len(self.recent), bool)
         mask[who] = True
@@ -150,14 +151,11 @@ class FleetLearner:
         for turns in rounds(self.recent, who.tolist()):
             self._take(turns)
         for turns in rounds(self.recent, who.tolist()):
-            actions, is_open = (
-                np.zeros(len(self.recent), np.int64),
-                np.zeros(len(self.recent), bool),
-            )
+            actions, is_open = np.zeros((2, len(self.recent)), np.int64)
             for i, turn in turns.items():
                 actions[i], is_open[i] = turn.action, turn.open
             if is_open.any():
-                self.agent.hallucinate(actions, active=is_open)
+                self.agent.hallucinate(actions, active=is_open > 0)
 
     def _go_back(self) -> None:
         """Forget what was taken in for the time being."""

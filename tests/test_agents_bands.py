@@ -13,10 +13,12 @@ from scipy import stats
 
 import wgp_agents
 import wgp_gym  # noqa: F401 (registers the environments)
+from wgp_agents.core.observation import observation_of
 from wgp_agents.gp.bands import DRIFTS, NOISE_RATIOS
 from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
+from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 
 Floats = NDArray[np.float64]
@@ -250,6 +252,62 @@ def test_bands_on_a_box_and_of_arms_that_change(name: str, task: str, kwargs: An
     np.testing.assert_array_equal(bands.mean, agent.posterior().mean)
     assert (np.abs(truth - bands.mean) <= 1.96 * bands.std).mean() > 0.8
     assert np.median(bands.std) < 2 * truth.std()
+
+
+def test_bands_under_a_kernel_without_features_where_arms_change() -> None:
+    stand_ins = np.random.default_rng(0).random((64, 2))
+    problem = BanditProblem(
+        SquaredExponential(0.4), stand_ins[:5], 100, 0.1, 1.0, contextual=True, stand_ins=stand_ins
+    )
+    rng = np.random.default_rng(1)
+    for name in ("wgp-ucb", "tv-gp-ucb", "adaptive-wgp-ucb"):
+        agent: Any = wgp_agents.make(name, problem)
+        agent.reset(0)
+        for _ in range(60):
+            arms = rng.random((5, 2))
+            arm = agent.act(observation_of(arms))
+            agent.observe(arm, np.sin(4 * arms[arm].sum()) + 0.1 * rng.normal())
+        arms = rng.random((5, 2))
+        agent.act(observation_of(arms))
+        mean, std = agent.bands()
+        assert (abs(np.sin(4 * arms.sum(axis=1)) - mean) <= 3 * std).all()
+        assert (std < 1.0).all()
+
+
+def test_bands_of_a_play_that_took_long_are_those_of_the_posterior() -> None:
+    problem = BanditProblem(SquaredExponential(0.2), np.linspace(0, 1, 9)[:, None], 100, 0.1, 1.0)
+    for name, first in (("wgp-ucb", True), ("sw-gp-ucb", True), ("tv-gp-ucb", False)):
+        found = []
+        for apart in (False, True):
+            agent: Any = wgp_agents.make(name, problem)
+            agent.reset(0)
+            rng = np.random.default_rng(0)
+            for k in range(40):
+                arm, reward, steps = int(rng.integers(9)), rng.normal(), 30.0 if k == 39 else 1.5
+                if not apart:
+                    agent.observe(arm, reward, elapsed=steps)
+                    continue
+                if first:
+                    agent.elapse(steps)
+                agent.observe(arm, reward, elapsed=0.0)
+                if not first:
+                    agent.elapse(steps)
+            found.append(agent.bands())
+        np.testing.assert_allclose(found[0].mean, found[1].mean, rtol=1e-9)
+        np.testing.assert_allclose(found[0].std, found[1].std, rtol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [[True, False], [1.9], [-1], [100], [[1, 2]], []])
+def test_arms_that_are_none_have_no_bands(bad: Any) -> None:
+    env = gym.make(ABRUPT)
+    env.reset(seed=1)
+    agent: Any = wgp_agents.make("adaptive-wgp-ucb", env)
+    agent.reset(1)
+    for k in range(5):
+        agent.observe(k, float(k))
+    with pytest.raises(ValueError, match="'arms' parameter of bands"):
+        agent.bands(bad)
+    np.testing.assert_array_equal(agent.bands([3, 1]).std, agent.bands().std[[3, 1]])
 
 
 def test_a_state_with_an_arm_that_is_none_is_refused() -> None:

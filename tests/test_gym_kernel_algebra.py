@@ -227,6 +227,8 @@ def test_quadrature_of_one_length_is_that_of_the_scalar() -> None:
         SE(0.3) * SE(0.4),
         Sum([SE(0.2), OnColumns(SE(1.0), 1)], [0.3, 0.5]),
         (SE(0.3) + OnColumns(SE(0.2), 0)) * Matern(2.0, 2.5),
+        Sum([Sum([SE(0.1)], [0.1]), SE(1.0)], [0.5, 0.5]),
+        Sum([SE(0.1), SE(1.0)], [0.1, 0.1]) + SE(0.5),
     ],
     ids=str,
 )

@@ -113,7 +113,7 @@ class Stationary(Kernel):
     def __post_init__(self) -> None:
         owner, given = type(self).__name__, self.lengthscale
         value: float | tuple[float, ...]
-        if isinstance(given, np.ndarray | list | tuple):
+        if isinstance(given, np.ndarray | list | tuple) and np.ndim(given) > 0:
             value = tuple(check_lengthscale(each, owner) for each in given)
             if not value:
                 reject("lengthscale", owner, "a float, or one for each dimension", given)
@@ -279,11 +279,12 @@ def make_kernel(name: KernelName, lengthscale: float, nu: float) -> Kernel:
         ValueError: If the name or a parameter is not one of these.
     """
     check_choice("kernel", name, "make_kernel", get_args(KernelName))
+    kinds = {"se": SquaredExponential, "matern": Matern, "linear": Linear}
+    owner = kinds.get(name, ModifiedMatern).__name__
+    check_lengthscale(lengthscale, owner)  # one for all dimensions: lists of a file are grids
+    check_smoothness(nu, owner)
     if name == "linear":
-        check_lengthscale(lengthscale, "Linear")
-        check_smoothness(nu, "Linear")
         return Linear()
     if name == "se":
-        check_smoothness(nu, "SquaredExponential")
         return SquaredExponential(lengthscale)
     return Matern(lengthscale, nu) if name == "matern" else ModifiedMatern(lengthscale, nu)

@@ -166,7 +166,11 @@ class BanditProblem(ReadOnlyArrays):
 
         def _column(name: str) -> Any:
             values = [getattr(problem, name) for problem in problems]
-            return None if None in values else np.array(values, float)
+            unknown = [value is None for value in values]
+            if any(unknown) and not all(unknown):
+                rule = f"such that all of them know {name!r}, or none"
+                reject("problems", "BanditProblem.stack", rule, values)
+            return None if all(unknown) else np.array(values, float)
 
         columns = {name: _column(name) for name in QUANTITIES}
         known = any(column is not None for column in columns.values())

@@ -83,8 +83,10 @@ def random_frequencies(
         )
         if isinstance(kernel, Product):
             return np.asarray(parts.sum(axis=0))
-        shares = np.array(kernel.shares)
-        which = rng.choice(len(shares), size=count, p=shares / shares.sum())
+        # Each part by its share of k(x, x), where its own may be below 1.
+        at, pairs = np.zeros((1, dim)), zip(kernel.shares, kernel.kernels, strict=True)
+        mass = np.array([share * part.diagonal(at).item() for share, part in pairs])
+        which = rng.choice(len(mass), size=count, p=mass / mass.sum())
         return np.asarray(parts[which, np.arange(count)])
     rule = "SquaredExponential, Matern or ModifiedMatern, on columns or not, or sums and products"
     reject("kernel", owner, f"{rule} of these", type(kernel).__name__)

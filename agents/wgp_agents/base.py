@@ -133,7 +133,7 @@ class Agent(Stateful, ABC):
     def propensities(self) -> Array | None:
         """Return the probabilities with which the last `act` chose, `(n,)` or `(B, n)`.
 
-        Call it before the reward is learned. None where they are not known.
+        Call it right after `act`. None where they are not known.
 
         Raises:
             RuntimeError: If `reset` was not called before.
@@ -262,7 +262,7 @@ class Agent(Stateful, ABC):
             if not learns.any():
                 return
             action, reward = of_active(action, learns), of_active(reward, learns)
-        actions, meant = self._checked_plays(action, arms, learns)
+        actions, meant = self._checked_plays(action, arms, learns, "observe")
         rewards = checked_rewards(reward, (self.num_learners,) if self.batched else ())
         steps = checked_elapsed("elapsed", "observe", elapsed, learns)
         if steps is not None and not self.takes_elapsed:
@@ -322,7 +322,7 @@ class Agent(Stateful, ABC):
         """
         played = self._learners("hallucinate", active)
         if played.any():
-            actions, _ = self._checked_plays(of_active(action, played), arms, played)
+            actions, _ = self._checked_plays(of_active(action, played), arms, played, "hallucinate")
             self._hallucinate(actions, played)
 
     def _learners(self, owner: str, active: ArrayLike | None) -> Mask:
@@ -333,13 +333,13 @@ class Agent(Stateful, ABC):
         return checked_learners("active", owner, active, self.num_learners)
 
     def _checked_plays(
-        self, action: Action, arms: ArrayLike | None, learns: Mask
+        self, action: Action, arms: ArrayLike | None, learns: Mask, owner: str
     ) -> tuple[Actions, Array | None]:
         """Return actions as learners get them, and the arms meant where they change."""
-        actions = checked_actions(self._wrapped.inwards(action), self.problem)
+        actions = checked_actions(self._wrapped.inwards(action), self.problem, owner)
         if not self.problem.contextual and arms is None:
             return actions, None
-        meant = self._meant(arms, learns)
+        meant = self._meant(arms, learns, owner)
         return meant[np.arange(self.num_learners), actions], meant
 
     def _last_shown(self, arms: Array) -> Mask:
@@ -349,10 +349,10 @@ class Agent(Stateful, ABC):
         same: Mask = (arms == self.arms).all(axis=(1, 2))
         return same
 
-    def _meant(self, arms: ArrayLike | None, learns: Mask) -> Array:
+    def _meant(self, arms: ArrayLike | None, learns: Mask, owner: str) -> Array:
         """Return the arms that feedback is about, `(B, n, d)`."""
         if arms is not None:
-            return checked_arms(arms, self.problem)
+            return checked_arms(arms, self.problem, owner)
         if self.arms is None:
             raise RuntimeError("Arms are drawn anew at each step: show them to act() first.")
         if (self._unanswered[learns] > 1).any():

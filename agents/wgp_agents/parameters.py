@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 from wgp_gym.validation import as_floats, check_range, reject
 
 __all__ = [
     "checked_ends",
     "checked_grid",
+    "checked_indices",
     "model_noise",
     "noise_model",
     "norm_bounds",
@@ -180,6 +181,19 @@ def reward_ends(
     bound = per_learner("BanditProblem", "norm_bound", norm_bound, batch, 0.0, math.inf, "left")
     top = np.maximum(bound, math.ulp(1.0))
     return -top, top
+
+
+def checked_indices(name: str, given: ArrayLike, owner: str, most: int) -> Indices:
+    """Return indices from 0 to `most` - 1, `(q,)`.
+
+    Raises:
+        ValueError: If they are none.
+    """
+    found = np.asarray(given)
+    fits = found.ndim == 1 and found.dtype.kind in "iu" and found.size > 0
+    if not fits or not (found.min() >= 0 and found.max() < most):
+        reject(name, owner, f"ints in [0, {most - 1}], in an array (q,)", given)
+    return found.astype(np.int64)
 
 
 def checked_grid(

@@ -16,6 +16,7 @@ import numpy as np
 from wgp_agents.core.state import FOREIGN, attributes, is_constant_kind, named, root_of
 from wgp_agents.core.stateful import Stateful
 from wgp_gym.types import AnyArray
+from wgp_gym.validation import reject
 
 __all__ = ["Checkpoint"]
 
@@ -33,10 +34,13 @@ class Checkpoint:
         agent: The agent.
 
     Raises:
+        ValueError: If it is no agent.
         TypeError: If a part of your own holds what cannot be written down; the error names it.
     """
 
     def __init__(self, agent: Stateful) -> None:
+        if not isinstance(agent, Stateful):
+            reject("agent", "Checkpoint", "an agent", agent)
         self._agent = agent
         self._parts: list[tuple[dict[str, object], dict[str, object]]] = []
         self._arrays: list[tuple[AnyArray, AnyArray]] = []

@@ -91,8 +91,8 @@ def truth_as_numbers(value: object) -> object:
     return np.asarray(value, float) if truth and not np.ma.is_masked(value) else value
 
 
-def checked_actions(action: Action, problem: BanditProblem) -> Actions:
-    """Return the actions that `observe` was given: arms `(B,)`, or points `(B, d)`."""
+def checked_actions(action: Action, problem: BanditProblem, owner: str = OBSERVE) -> Actions:
+    """Return the actions that a method was given: arms `(B,)`, or points `(B, d)`."""
     batch = () if problem.batch_size is None else (problem.batch_size,)
     usual = batch == () and type(action) is int and not problem.continuous
     if usual and 0 <= action < len(problem.domain):
@@ -105,25 +105,25 @@ def checked_actions(action: Action, problem: BanditProblem) -> Actions:
     shape, top = batch + point, 1.0 if problem.continuous else len(problem.domain) - 1
     rule = "in [0, 1]" if problem.continuous else f"an int in [0, {top}]"
     rule += f", in an array {shape}" if shape else ""
-    numbers = as_floats("action", action, OBSERVE, rule)
+    numbers = as_floats("action", action, owner, rule)
     whole = problem.continuous or np.asarray(action).dtype.kind in "iu"
     if numbers.shape != shape or not whole or not (numbers.min() >= 0 and numbers.max() <= top):
-        reject("action", OBSERVE, rule, action)
+        reject("action", owner, rule, action)
     dtype = np.float64 if problem.continuous else np.int64
     return numbers.astype(dtype).reshape(-1, *point)
 
 
-def checked_arms(arms: ArrayLike, problem: BanditProblem) -> Array:
+def checked_arms(arms: ArrayLike, problem: BanditProblem, owner: str = OBSERVE) -> Array:
     """Return the arms that feedback speaks of, `(B, n, d)`; of a single learner also `(n, d)`."""
     if not problem.contextual:
-        reject("arms", OBSERVE, "left out where arms stay the same", arms)
+        reject("arms", owner, "left out where arms stay the same", arms)
     n, d = problem.domain.shape
     single = problem.batch_size is None and np.ndim(arms) != 3
     shape = (n, d) if single else (problem.batch_size or 1, n, d)
     rule = f"places in [0, 1]^{d}, in an array {shape}"
-    places = as_floats("arms", arms, OBSERVE, rule)
+    places = as_floats("arms", arms, owner, rule)
     if places.shape != shape or not (places.min() >= 0 and places.max() <= 1):
-        reject("arms", OBSERVE, rule, arms)
+        reject("arms", owner, rule, arms)
     return places.reshape(-1, n, d)
 
 

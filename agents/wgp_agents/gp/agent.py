@@ -172,7 +172,8 @@ class GPAgent(Agent):
             forgetting = checked_forgetting(owner, forgetting, self.action_set.basis, problem)
         self.forgetting = forgetting
         self._steps = np.zeros(self.num_learners, np.int64)
-        self._record = PlayRecord(problem)
+        first = self.surrogate.time_comes_first
+        self._record = PlayRecord(problem, time_comes_first=first)
         self._uneven = np.zeros(self.num_learners, bool)  # whose plays were not one step apart
         self.takes_elapsed = self.surrogate.takes_elapsed
         if restart_rule is not None:
@@ -318,7 +319,6 @@ class GPAgent(Agent):
 
         Raises:
             RuntimeError: If `reset` was not called before.
-            ValueError: If arms are drawn anew at each step, and the kernel has no features.
         """
         mean, _, _ = self._predict_domain()
         return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)

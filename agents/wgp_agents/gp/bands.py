@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from wgp_agents.core.state import check_counts
-from wgp_agents.gp.action_sets import ActionSet, Points
+from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior
 from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
@@ -91,11 +91,13 @@ class PlayRecord:
 
     Args:
         problem: The problem; on a box its grid stands for all points.
+        time_comes_first: Whether the time of a play goes by before it: see `Surrogate`.
     """
 
-    _constants = ("_problem", "_bank", "_action_set")
+    _constants = ("_first", "_problem", "_bank", "_action_set")
 
-    def __init__(self, problem: BanditProblem) -> None:
+    def __init__(self, problem: BanditProblem, *, time_comes_first: bool = False) -> None:
+        self._first = time_comes_first
         batch, dim = problem.batch_size or 1, problem.domain.shape[1]
         self._problem, size = problem, (batch, 2 * PLAYS)
         self.kept = PlayArrays(
@@ -137,9 +139,10 @@ class PlayRecord:
 
         `elapsed` are the steps that go by with it, `(B,)`; None: one.
         """
-        recent = self._recent
-        recent.append((actions.copy(), rewards.copy(), active, self._clock))
+        recent, before = self._recent, self._clock
         self.elapse(ONE_STEP if elapsed is None else elapsed, active)
+        clock = self._clock if self._first else before
+        recent.append((actions.copy(), rewards.copy(), active, clock))
         if len(recent) == BLOCK:
             self._put_away()
 
@@ -197,7 +200,9 @@ class PlayRecord:
         clock = np.column_stack([self.kept.clock[part][rows, order], self._clock[part]])
         if self._problem.contextual:
             points = self.kept.place[part][rows, order]
-            plays = action_set.embed(points.reshape(-1, points.shape[2]))
+            places = points.reshape(-1, points.shape[2])
+            none = np.zeros((len(places), 0))  # the bank has features of its own
+            plays = Plays(places, none, np.zeros(len(places)))
         else:
             plays = action_set.recall(arm.reshape(-1))
         features, left = bank.features.embed(plays)

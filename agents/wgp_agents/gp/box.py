@@ -20,7 +20,7 @@ from wgp_agents.gp.action_sets import (
     Points,
     Score,
 )
-from wgp_agents.gp.nystrom import NystromArms
+from wgp_agents.gp.nystrom import MAX_FEATURES, NystromArms
 from wgp_agents.kernels import blas
 from wgp_gym.features import Extension, exact_features
 from wgp_gym.fourier import FourierFeatures
@@ -165,8 +165,7 @@ def make_action_set(
             finitely many of its own.
     """
     if problem.contextual:
-        infinite = isinstance(source, Kernel) and source.feature_map() is None
-        if nystrom or infinite or isinstance(source, FourierFeatures):
+        if nystrom or is_large(source, problem) or isinstance(source, FourierFeatures):
             stand_ins = problem.spread
             return NystromArms(source, problem.domain, stand_ins, regularization, max_features)
         return ChangingArms(source, problem.domain, regularization)
@@ -174,3 +173,11 @@ def make_action_set(
         return Box(source, problem.domain, regularization)
     arms = BoxGrid if problem.continuous else FixedArms
     return arms(source, problem.domain, regularization, max_features)
+
+
+def is_large(source: FeatureSource, problem: BanditProblem) -> bool:
+    """Tell whether a kernel has more features of its own than Nystrom ones would be made."""
+    if not isinstance(source, Kernel):
+        return False
+    own = source.feature_map()
+    return own is None or own(problem.domain[:1]).shape[1] > MAX_FEATURES

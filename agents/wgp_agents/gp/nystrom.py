@@ -94,7 +94,7 @@ class NystromArms(ActionSet):
 
 
 def between(stand_ins: Array, kernel: Kernel | None) -> Array:
-    """Return some of the stand-ins `(q, d)`, and as many other points where arms may stand.
+    """Return some of the stand-ins `(q, d)`, and 256 other points where arms may stand.
 
     They are spread from the least to the largest of each coordinate; one that stands for categories
     by the kernel has the stand-ins' own values alone.

@@ -19,7 +19,7 @@ from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
 from wgp_agents.gp.tuning import USUAL_HORIZON
 from wgp_agents.kernels.scores import upper_bounds
-from wgp_agents.parameters import LARGEST, checked_grid
+from wgp_agents.parameters import LARGEST, checked_grid, checked_indices
 from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
 from wgp_gym.validation import as_floats, check_float, check_size, reject
 
@@ -225,11 +225,12 @@ class AdaptiveWGPUCB(Agent):
 
         Raises:
             RuntimeError: If `reset` was not called before.
+            ValueError: If `arms` are no indices of arms.
         """
         self._require_reset()
         mean, _ = self.bank.standardised(self.action_set.candidates)
         mean += self.bank.zero[:, None]
-        some = None if arms is None else np.array(arms, np.int64)
+        some = None if arms is None else checked_indices("arms", arms, "bands", mean.shape[1])
         mean = mean if some is None else np.take(mean, some, axis=1)
         square = squared_errors(self.bank, self.action_set.candidates, mean, some)
         return band_of(mean, square, self.batched)

@@ -222,7 +222,6 @@ class PEGPUCB(Agent):
 
         Raises:
             RuntimeError: If `reset` was not called before.
-            ValueError: If arms are drawn anew at each step, and the kernel has no features.
         """
         mean = np.atleast_2d(self.posterior().mean)
         return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)

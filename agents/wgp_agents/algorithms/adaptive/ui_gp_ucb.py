@@ -13,7 +13,7 @@ from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.bayes_width import DriftingBoxWidth, bayes_parameters, bayes_width
 from wgp_agents.gp.confidence import GivenWidth
 from wgp_agents.gp.model import ModelParameters
-from wgp_agents.gp.surrogates.ageing import AgeingSurrogate
+from wgp_agents.gp.surrogates.ageing import LONGEST_AGE, AgeingSurrogate
 from wgp_agents.gp.surrogates.drift import WalkSurrogate
 from wgp_agents.parameters import per_learner
 from wgp_gym.validation import check_choice
@@ -21,8 +21,6 @@ from wgp_gym.validation import check_choice
 __all__ = ["UIGPUCB"]
 
 MODELS = ("walk", "noise")
-LONGEST_AGE = 1_000_000  # up to which weights are exact where T is unknown
-LONGEST_AGE = 1_000_000  # up to which weights are exact where T is unknown
 WIDTH = math.sqrt(2.0)
 
 
@@ -48,7 +46,8 @@ class UIGPUCB(GPAgent):
         injection: sigma_w^2 >= 0, the variance that a step adds, in units of the prior variance
             k(x, x) = 1. The default is that of its authors' code, for rewards scaled to unit
             variance. With 0 it is GP-UCB.
-        model: "walk" or "noise", what the variance is added to.
+        model: "walk" or "noise", what the variance is added to. "noise" takes elapsed time where T
+            is unknown, and is then exact for plays of up to a million steps' age.
         confidence_width: beta^{1/2}, the factor of the standard deviation, as in `GPUCB`: a
             number; "theory"; "heuristic"; or a function of the number of observations so far. The
             default is 2^{1/2}, that of its authors' code. "theory" holds for "walk" on arms.

@@ -25,7 +25,9 @@ from wgp_agents.kernels.ageing import AgeingArrays, ageing_update
 from wgp_agents.kernels.elapsed import faded
 from wgp_gym.types import Array, Mask
 
-__all__ = ["AgeingSurrogate", "ageing_sum"]
+__all__ = ["LONGEST_AGE", "AgeingSurrogate", "ageing_sum"]
+
+LONGEST_AGE = 1_000_000  # up to which weights are exact where T is unknown
 
 STEP = 0.46  # of tau; its error is 2 |Gamma(1 + 2 pi i / h)| = 9e-9
 SMALL = 1e-10  # the part of 1 / x that is left out below the first exponent
@@ -59,6 +61,8 @@ class AgeingSurrogate(WeightedSurrogate):
         bank: The sums that make up A and b.
     """
 
+    _constants = ("takes_elapsed",)
+    time_comes_first = True
     nothing_forgotten = 0.0
 
     def __init__(self, action_set: ActionSet, *, injection: Array, horizon: int) -> None:
@@ -69,6 +73,8 @@ class AgeingSurrogate(WeightedSurrogate):
         self._gram = posterior
         ratios = injection / self.basis.regularization
         self.bank = make_bank(ratios, horizon, len(self.basis.phi))
+        # Beyond that age weights fall too fast, and a play may be of any age where time goes by.
+        self.takes_elapsed = horizon >= LONGEST_AGE
 
     def _check_state(self) -> None:
         check_counts(self, "terms", self.bank.terms, self.bank.grams.shape[1])

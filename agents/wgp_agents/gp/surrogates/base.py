@@ -59,6 +59,8 @@ class Surrogate(ABC):
     """The value of the forgetting parameter with which everything is kept for good."""
     takes_elapsed: bool = False
     """Whether `update` takes `elapsed`, and `elapse` can be called."""
+    time_comes_first: ClassVar[bool] = False
+    """Whether a play's time goes by before it counts, as with weights; after it, as with drifts."""
 
     def __init__(self, action_set: ActionSet) -> None:
         self.basis = action_set.basis

@@ -207,6 +207,7 @@ def kernel_features(problem: BanditProblem, kernels: list[Kernel]) -> KernelFeat
     """Return the features of a problem's arms under these kernels."""
     if not problem.contextual:
         return FixedFeatures(kernels, problem.domain)
-    if len(kernels) == 1 and kernels[0].feature_map() is not None:
+    own = kernels[0].feature_map() if len(kernels) == 1 else None
+    if own is not None and own(problem.domain[:1]).shape[1] <= MAX_FEATURES:
         return ChangingFeatures(kernels[0], problem.domain)
     return FixedFeatures(kernels, problem.spread, anew=True)

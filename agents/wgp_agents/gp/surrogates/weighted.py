@@ -124,6 +124,7 @@ class WindowSurrogate(WeightedSurrogate):
     are the last `window` plays.
     """
 
+    time_comes_first = True
     _stores = ("_actions", "_rewards", "_times")
 
     def __init__(self, action_set: ActionSet) -> None:
@@ -216,6 +217,7 @@ class DiscountSurrogate(WeightedSurrogate):
 
     nothing_forgotten = 1.0
     _constants = ("takes_elapsed",)
+    time_comes_first = True
 
     def __init__(
         self, action_set: ActionSet, *, ratios: Array | None = None, tight: bool = False

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import wgp_agents
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.live import Arms, Knobs, LiveBandit, Offers
-from wgp_agents.live.learner import draws_of
-from wgp_gym.kernels import Categorical, OnColumns, SquaredExponential
+from wgp_agents.live.learner import Entry, Learner, draws_of
+from wgp_gym.kernels import Categorical, Empirical, OnColumns, SquaredExponential
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 
@@ -172,7 +173,7 @@ def test_a_key_gives_the_same_answer() -> None:
 @pytest.mark.parametrize("agent", ALL)
 def test_made_again_it_goes_on_as_if_it_had_never_stopped(agent: str, tmp_path: Path) -> None:
     kept = live(agent, storage=tmp_path / "shop.db", name="espresso", seed=2)
-    same = live(agent, seed=2)
+    same = live(agent, name="espresso", seed=2)
     for k in range(6):
         kept.close()
         kept = LiveBandit.open(tmp_path / "shop.db", "espresso")
@@ -364,6 +365,10 @@ def test_missing_rewards_are_steps_that_go_by() -> None:
         ({"contexts": {"a": (0, 1)}}, "contexts"),
         ({"parameters": {"discount": 3.0}, "agent": "wgp-ucb"}, "discount"),
         ({"timescale": "soon"}, "timescale"),
+        ({"minimize": "yes"}, "minimize"),
+        ({"unit": 5}, "unit"),
+        ({"unit": ("a", 1)}, "unit"),
+        ({"unit": (0.0, 1.0), "reward": "clicks"}, "unit"),
         ({"name": ""}, "name"),
     ],
 )
@@ -496,6 +501,203 @@ def test_a_kernel_of_ones_own_is_played_and_must_be_said_again(tmp_path: Path) -
     assert again.report().num_told == 5
     with pytest.raises(ValueError, match="'names'"):
         machine.columns("sped")
+
+
+@pytest.mark.parametrize("agent", ["exp3", "exp3-s", "rexp3"])
+def test_masks_that_come_and_go_are_learned_as_they_were(agent: str, tmp_path: Path) -> None:
+    path, arms = tmp_path / "shop.db", ["a", "b", "c", "d"]
+    bandit = LiveBandit(arms, agent=agent, horizon=400, unit=(0.0, 1.0), storage=path)
+    first = bandit.ask(allowed=["a", "b"])  # it stays open for a while
+    for t in range(30):
+        decision = bandit.ask(allowed=["a", "b"] if t % 2 else None)
+        bandit.tell(decision, float(decision.index == 2))
+    bandit.tell(first, 1.0)
+    bandit.close()
+    problem = BanditProblem(
+        Empirical(np.eye(4)), np.linspace(0, 1, 4)[:, None], 400, 0.5, 1.0, reward_range=(-1, 1)
+    )
+    plain = wgp_agents.make(agent, problem)
+    plain.reset(0)
+    again = LiveBandit.open(path, "bandit")
+    log = again.log()
+    told: dict[str | None, Any] = {
+        event.decision: event.data["reward"] for event in log if event.kind == "told"
+    }
+    for event in log:
+        if event.kind == "asked":
+            allowed: Any = event.data.get("allowed")
+            plain.act(allowed=None if allowed is None else np.isin(range(4), allowed))
+            plain.observe(event.data["index"], told[event.decision])
+    plain.act()
+    chances = plain.propensities()
+    assert chances is not None
+    decision = again.ask()
+    assert decision.propensity == pytest.approx(chances[decision.index], rel=1e-9)
+
+
+@pytest.mark.parametrize("equal", [0.0, 0.07, 1e6 + 0.1])
+def test_equal_rewards_are_no_unit(equal: float) -> None:
+    bandit = live("wgp-ucb")
+    for _ in range(12):
+        bandit.tell(bandit.ask(), equal)
+    rng = np.random.default_rng(0)
+    arms = []
+    for _ in range(60):
+        decision = bandit.ask()
+        arms.append(decision.arm)
+        bandit.tell(decision, 1e3 * revenue(decision.arm, rng.normal()))
+    assert 1.0 < bandit.report().unit.scale < 1e6
+    assert len({str(arm) for arm in arms}) >= 3
+
+
+def test_an_interrupt_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "shop.db"
+    one, other = live(storage=path), live(storage=path)
+    one.ask()
+    add = Learner.add
+
+    def _interrupted(self: Learner, entry: Entry) -> None:
+        add(self, entry)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "add", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            other.expects()
+    ids = [bandit.ask().id for bandit in (other, one, live(storage=path), other)]
+    assert ids == ["2", "3", "4", "5"]
+
+
+def test_an_error_within_a_look_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit, same = live(), live()
+    for one in (bandit, same):
+        play(one, 15)
+        one.ask()
+
+    def _broken(_: object) -> None:
+        raise ValueError("not finite")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AdaptiveWGPUCB, "bands", _broken)
+        with pytest.raises(ValueError, match="not finite"):
+            bandit.report()
+    np.testing.assert_array_equal(bandit.expects().std, same.expects().std)
+    assert bandit.ask() == same.ask()
+
+
+def test_an_old_open_decision_hides_nothing_from_the_report() -> None:
+    bandit, other = live(lookback=200), live(lookback=200)
+    for one in (bandit, other):
+        first = one.ask()
+        play(one, 80)
+    other.tell(first.id, None)
+    found, expected = bandit.report(), other.report()
+    assert found.memory == expected.memory
+    assert found.memory is not None
+    assert found.memory > 10
+    assert found.noise_std == pytest.approx(expected.noise_std)
+
+
+def test_changes_are_in_the_log_whoever_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    whole = live(storage=path)
+    rng = np.random.default_rng(0)
+    for k in range(130):
+        bandit = whole if k % 2 else live(storage=path)  # two workers
+        decision = bandit.ask()
+        assert isinstance(decision.arm, float)
+        best = 12.0 if k < 80 else 19.0
+        bandit.tell(decision, 40.0 - 2.0 * (decision.arm - best) ** 2 + rng.normal())
+    changes = live(storage=path).report().changes
+    assert changes == whole.report().changes
+    assert [80 < change.decision <= 110 for change in changes] == [True]
+    assert changes[0].size is not None
+    assert changes[0].size < -5.0  # rewards fell
+
+
+@pytest.mark.parametrize("lookback", [1, 5])
+def test_a_short_lookback_learns(lookback: int) -> None:
+    bandit = live("wgp-ucb", lookback=lookback)
+    rng = np.random.default_rng(0)
+    waiting: list[tuple[str, float]] = []
+    for _ in range(60):
+        decision = bandit.ask()
+        waiting.append((decision.id, revenue(decision.arm, rng.normal())))
+        if len(waiting) > 6:
+            bandit.tell(*waiting.pop(0))
+    assert bandit.report().unit.scale > 0.5
+    assert bandit.expects().mean.argmax() in (1, 2, 3)
+
+
+def test_many_open_decisions_wait_for_a_unit_of_ten_rewards() -> None:
+    bandit = live("wgp-ucb")
+    rng = np.random.default_rng(0)
+    for decision in bandit.ask(120):
+        bandit.tell(decision, revenue(decision.arm, rng.normal()))
+    assert 0.5 < bandit.report().unit.scale < 20.0
+
+
+def test_a_key_whose_decision_was_retracted_is_asked_anew() -> None:
+    bandit = live()
+    first = bandit.ask(key="order")
+    bandit.retract(first)
+    second = bandit.ask(key="order")
+    assert second.id != first.id
+    assert second.key == "order"
+    assert bandit.ask(key="order") == second
+    bandit.tell(second, 3.0)
+    batch = bandit.ask(2, key="17")
+    assert bandit.ask(key="17#0").id not in {decision.id for decision in batch}
+
+
+def test_a_decision_of_another_bandit_is_refused() -> None:
+    one, other = live(name="one"), live(name="other")
+    decision = one.ask()
+    other.ask()
+    with pytest.raises(ValueError, match="'decision'"):
+        other.tell(decision, 1.0)
+
+
+def test_its_own_log_can_be_replayed() -> None:
+    pandas = pytest.importorskip("pandas")
+    bandit = live("random")
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(100):
+        decision = bandit.ask()
+        reward = revenue(decision.arm, rng.normal())
+        bandit.tell(decision, reward)
+        rows.append({"arm": decision.arm, "reward": reward, "propensity": decision.propensity})
+    assert bandit.replay(pandas.DataFrame(rows), method="ips").num_rows == 100
+
+
+def test_what_is_expected_is_of_a_context() -> None:
+    bandit = LiveBandit(Arms(["ice", "tea"]), contexts=Knobs(temperature=(-10, 40)))
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        heat = float(rng.uniform(-10, 40))
+        decision = bandit.ask(context={"temperature": heat})
+        good = (decision.arm == "ice") == (heat > 15)
+        bandit.tell(decision, float(good) + 0.1 * rng.normal())
+    hot, cold = (bandit.expects(context={"temperature": t}) for t in (35.0, -5.0))
+    assert hot.mean.argmax() == 0
+    assert cold.mean.argmax() == 1
+    with pytest.raises(ValueError, match="'context'"):
+        bandit.expects()
+    shelf = LiveBandit(Offers(price=(0, 1)))
+    shelf.ask(arms={"a": {"price": 0.5}})
+    with pytest.raises(ValueError, match="'arms'"):
+        shelf.expects()
+
+
+def test_kernels_that_differ_in_one_number_are_two(tmp_path: Path) -> None:
+    names, path = [f"arm {i}" for i in range(40)], tmp_path / "shop.db"
+    one, other = np.eye(40), np.eye(40)
+    other[20, 21] = other[21, 20] = 0.9
+    LiveBandit(names, kernel=Empirical(one), storage=path).close()
+    with pytest.raises(ValueError, match="'kernel'"):
+        LiveBandit.open(path, "bandit", kernel=Empirical(other))
+    LiveBandit.open(path, "bandit", kernel=Empirical(one))
 
 
 @pytest.mark.slow

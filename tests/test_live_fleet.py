@@ -50,7 +50,7 @@ def test_each_is_what_it_would_be_alone(agent: str) -> None:
 
 def test_made_again_they_go_on(tmp_path: Path) -> None:
     kept = LiveBandits(Arms(PRICES), NAMES, storage=tmp_path / "f.db", name="shops")
-    same = LiveBandits(Arms(PRICES), NAMES)
+    same = LiveBandits(Arms(PRICES), NAMES, name="shops")
     for k in range(45):
         if k % 9 == 5:
             kept.close()
@@ -93,3 +93,16 @@ def test_unknown_names_and_agents_that_learn_by_acting_are_refused() -> None:
         LiveBandits(Arms(PRICES), NAMES, agent="master", horizon=100)
     with pytest.raises(ValueError, match="'names'"):
         LiveBandits(Arms(PRICES), ["a", "a"])
+
+
+def test_late_rewards_of_given_up_decisions_count_as_of_now() -> None:
+    fleet = LiveBandits(Arms(PRICES), NAMES, lookback=2, agent="wgp-ucb", horizon=100)
+    first = fleet.ask()
+    for _ in range(14):
+        fleet.tell({d.id: revenue(d.arm, 0.0) for d in fleet.ask().values()})
+    arm = first["Cork"].index
+    before = fleet.expects("Cork").mean[arm]
+    fleet.tell({first["Cork"].id: 400.0})
+    assert fleet.expects("Cork").mean[arm] > before + 1.0
+    with pytest.raises(ValueError, match="'rewards'"):
+        fleet.tell({first["Cork"].id: 401.0})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time as clock
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Self, cast, overload
@@ -14,8 +16,8 @@ from wgp_agents.live.decision import Decision
 from wgp_agents.live.evaluation import Method, Replay
 from wgp_agents.live.events import Event
 from wgp_agents.live.follower import Follower
-from wgp_agents.live.history import history_of
-from wgp_agents.live.insight import insight_of
+from wgp_agents.live.history import answered, history_of
+from wgp_agents.live.insight import Insight, insight_of, posterior_of
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.occasion import Occasion, occasion_of
 from wgp_agents.live.past import replay_of, rows_of_log
@@ -23,7 +25,7 @@ from wgp_agents.live.reasons import why
 from wgp_agents.live.report import Report
 from wgp_agents.live.reporting import report_of
 from wgp_agents.live.rewards import RewardKind
-from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name
+from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, checked_unit
 from wgp_agents.live.storage import Session, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, as_time, when
 from wgp_gym.kernels import Kernel
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveBandit"]
 
 MOST_AT_ONCE = 1_000  # decisions of one `ask`
+BATCH, AGAIN = "\x1f", "\x1e"  # behind a key: which of several; asked anew after it was retracted
 
 
 class LiveBandit:
@@ -116,7 +119,7 @@ class LiveBandit:
             contexts=None if contexts is None else contexts.to_json(),
             reward=reward,
             minimize=minimize,
-            unit=None if unit is None else (float(unit[0]), float(unit[1])),
+            unit=checked_unit(unit, owner),
             timescale=None if scale is None else scale[0],
             dated=scale is not None and scale[1],
             horizon=horizon,
@@ -217,7 +220,7 @@ class LiveBandit:
             context: What is known of the occasion, where the bandit has contexts.
             arms: The offers of this decision, by their ids, where it was made with `Offers`.
             allowed: The arms that may be chosen now. Default: all that are there.
-            key: Asked again with the same key, the answer is the same.
+            key: Asked again with the same key, the answer is the same; anew, if it was retracted.
             time: When it is. Default: now, where `timescale` is a duration; it must be said where
                 that is a number.
 
@@ -225,7 +228,7 @@ class LiveBandit:
             ValueError: If an argument does not fit.
         """
         count = 1 if n is None else check_int("n", n, "ask", 1, MOST_AT_ONCE)
-        keys = [key if n is None or key is None else f"{key}#{i}" for i in range(count)]
+        keys = [key if n is None or key is None else f"{key}{BATCH}{i}" for i in range(count)]
         with self._follower.session() as session:
             choices = self._follower.choices
             occasion = occasion_of(self._settings, choices, context, arms, time, "ask")
@@ -239,7 +242,8 @@ class LiveBandit:
         allowed: Sequence[object] | None,
         key: str | None,
     ) -> Decision:
-        if key is not None and (known := session.by_key(key)) is not None:
+        known, free = answered(session, key, AGAIN)
+        if known is not None:
             return self._decision(known)
         follower, rewards = self._follower, self._settings.rewards
         shown, mask = occasion.shown(self._settings, follower.choices, allowed)
@@ -247,7 +251,7 @@ class LiveBandit:
         number, learner = follower.count + 1, follower.learner
         action = learner.choose(number, occasion.time, shown, mask)
         data = why(learner, rewards, action, mask, lambda i: occasion.label(i, follower.choices))
-        return self._decision(self._ask(session, action, occasion, mask, data, key))
+        return self._decision(self._ask(session, action, occasion, mask, data, free))
 
     def _ask(
         self,
@@ -275,7 +279,8 @@ class LiveBandit:
             time=when(event.time, self._settings.dated),
             propensity=cast("float | None", data.get("propensity")),
             context=cast("Mapping[str, object] | None", data.get("context")),
-            key=event.key,
+            key=None if event.key is None else re.split(f"[{BATCH}{AGAIN}]", event.key)[0],
+            bandit=self.name,
         )
 
     # Tell
@@ -292,16 +297,17 @@ class LiveBandit:
             decision: The decision, or its id.
             reward: What it paid.
             time: When that was known, for the log; where the decision was given up, it counts as
-                of then.
+                of then. Default: now, where `timescale` is a duration.
 
         Raises:
             ValueError: If there is no such decision, it has another reward already, or this is no
                 reward.
         """
         paid = None if reward is None else self._settings.rewards.check(reward)
-        moment = None if time is None else as_time(time, "tell")
+        now = clock.time() if self._settings.dated else None
+        moment = now if time is None else as_time(time, "tell")
         with self._follower.session() as session:
-            history = history_of(session, decision, "tell")
+            history = history_of(session, self.name, decision, "tell")
             if history.told:
                 if history.reward == paid:
                     return
@@ -313,7 +319,7 @@ class LiveBandit:
         """Put another reward in the place of one that was wrong: as if it had been told so."""
         paid = None if reward is None else self._settings.rewards.check(reward)
         with self._follower.session() as session:
-            history = history_of(session, decision, "amend")
+            history = history_of(session, self.name, decision, "amend")
             if not history.told:
                 reject("decision", "amend", "one whose reward was told: see `tell`", decision)
             event = Event("amended", history.asked.decision, {"reward": paid})
@@ -322,7 +328,7 @@ class LiveBandit:
     def retract(self, decision: str | Decision) -> None:
         """Take a decision back, with its reward: as if it had never been."""
         with self._follower.session() as session:
-            history = history_of(session, decision, "retract")
+            history = history_of(session, self.name, decision, "retract")
             event = Event("retracted", history.asked.decision, {})
             self._follower.rewrite(session, event, history.asked.seq)
 
@@ -437,47 +443,60 @@ class LiveBandit:
 
     # What is known
 
-    def expects(self, *, time: Time | None = None) -> Posterior:
+    def expects(
+        self, *, context: Mapping[str, object] | None = None, time: Time | None = None
+    ) -> Posterior:
         """Return the expected reward of all arms, and its standard deviation, `(n,)` each.
 
-        They are in the user's unit.
+        They are in the user's unit, and of what is known: open decisions have told nothing.
 
         Args:
+            context: The occasion that is meant, where the bandit has contexts.
             time: Of when; default: of the last decision. Without a timescale it does nothing.
 
         Raises:
-            ValueError: If the agent has no posterior.
+            ValueError: If the agent has no posterior, or the arms are offers.
         """
         moment = None if time is None else as_time(time, "expects")
         with self._follower.session():
-            found = self._expects(moment)
+            if self._follower.choices.changing:
+                reject("arms", "expects", "arms that stay: of offers, see `ask`", "Offers")
+            occasion_of(
+                self._settings, self._follower.choices, context, None, time or 0.0, "expects"
+            )
+            found, _ = self._known(moment, context)
         if found is None:
             reject("agent", "expects", "one with a posterior", self._settings.agent)
         return found
 
-    def _expects(self, time: float | None) -> Posterior | None:
-        learner, rewards = self._follower.learner, self._settings.rewards
-        found = learner.expects(time)
-        if found is None:
-            return None
-        mean, std = found
-        return Posterior(
-            rewards.written(mean, learner.unit), rewards.spread(mean, std, learner.unit)
-        )
+    def _known(
+        self, time: float | None, context: Mapping[str, object] | None
+    ) -> tuple[Posterior | None, Insight]:
+        """Return what is expected of the arms in the user's unit, and what the agent says."""
+        follower, settings = self._follower, self._settings
+        shown = None
+        if context is not None and settings.knobs is not None:
+            shown = settings.shown(follower.choices, settings.knobs.place(context), None)
+        learner, rewards = follower.learner, settings.rewards
+        with learner.known(time, shown) as agent:
+            found, insight = posterior_of(agent), insight_of(agent)
+        if found is None or (settings.is_contextual(follower.choices) and shown is None):
+            return None, insight
+        mean = rewards.written(found.mean, learner.unit)
+        return Posterior(mean, rewards.spread(*found, learner.unit)), insight
 
     def report(self) -> Report:
-        """Return what there is to say of it: arms, bands, memory, changes, the last decision."""
+        """Return what there is to say of it: arms, bands, memory, changes, the last decision.
+
+        Where it has contexts, what is expected of the arms is for that of the last decision.
+        """
         with self._follower.session() as session:
-            learner = self._follower.learner
-            return report_of(
-                self.name,
-                self._settings,
-                self._follower.choices,
-                learner.unit,
-                self._expects(None),
-                insight_of(learner.agent),
-                session.events(),
-            )
+            events = session.events()
+            asked = [event for event in events if event.kind == "asked"]
+            context = asked[-1].data.get("context") if asked else None
+            expects, insight = self._known(None, cast("Mapping[str, object] | None", context))
+            choices, unit = self._follower.choices, self._follower.learner.unit
+            return report_of(self.name, self._settings, choices, unit, expects, insight, events)
 
     def plot(self) -> Figure:
         """Return the report's picture, of matplotlib."""

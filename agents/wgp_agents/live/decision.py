@@ -26,6 +26,7 @@ class Decision:
         propensity: The probability with which this arm was chosen; None where it is not known.
         context: What was known of the occasion.
         key: The key that it was asked with.
+        bandit: Whose it is.
     """
 
     id: str
@@ -37,3 +38,4 @@ class Decision:
     propensity: float | None = None
     context: Mapping[str, object] | None = None
     key: str | None = None
+    bandit: str = ""

@@ -95,7 +95,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Change:
-    """A change that the agent noticed: at which decision and time, and how far means moved."""
+    """A change that the agent noticed: at which decision and time, and its size.
+
+    The size is by how much the last ten rewards before were off what was expected, on the average.
+    """
 
     decision: int
     size: float | None = None

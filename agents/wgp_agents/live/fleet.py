@@ -15,10 +15,18 @@ from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
 from wgp_agents.live.decision import Decision
 from wgp_agents.live.events import Event
-from wgp_agents.live.fleet_learner import FleetLearner, Turn
+from wgp_agents.live.fleet_learner import FleetLearner
 from wgp_agents.live.knobs import Knobs
+from wgp_agents.live.learner import Entry
 from wgp_agents.live.rewards import RewardKind
-from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, version
+from wgp_agents.live.settings import (
+    DEFAULT_AGENT,
+    Settings,
+    agreed,
+    check_agent_name,
+    checked_unit,
+    version,
+)
 from wgp_agents.live.storage import Session, Snapshot, open_store
 from wgp_gym.types import Indices, Json
 from wgp_gym.validation import near_miss, reject
@@ -35,8 +43,9 @@ class LiveBandits:
         decisions = shops.ask()                 # or of some: shops.ask(["shop 7", "shop 12"])
         shops.tell({decision.id: reward_of(decision) for decision in decisions.values()})
 
-    Each is what a `LiveBandit` would be, with draws of its own; only the unit of rewards, where one
-    is learned, is learned from the first rewards of all, and a decision's `std` is that of its own
+    Each is what a `LiveBandit` would be, with draws of its own, but has no contexts, timescale,
+    `retract`, `amend`, `record` and report. Only the unit of rewards, where one is learned, is
+    learned from the first rewards of all, and a decision's `std` is that of its own
     model (`expects` has one to be believed). A step of all costs far less than so many
     steps; a step of one alone costs about as much as one of all, so ask for many at once.
 
@@ -85,7 +94,7 @@ class LiveBandits:
             parameters=parameters or {},
             reward=reward,
             minimize=minimize,
-            unit=None if unit is None else (float(unit[0]), float(unit[1])),
+            unit=checked_unit(unit, owner),
             horizon=horizon,
             seed=seed,
             lookback=lookback,
@@ -143,7 +152,7 @@ class LiveBandits:
             new = [i for i in who.tolist() if i not in known]
             if new:
                 known |= self._decide(session, np.array(new, np.int64), key)
-        return {self.names[i]: decision(known[i]) for i in who.tolist()}
+        return {self.names[i]: decision(known[i], self.name, key) for i in who.tolist()}
 
     def _key(self, key: str, bandit: int) -> str:
         return f"{key}#{self.names[bandit]}"
@@ -183,11 +192,14 @@ class LiveBandits:
     def tell(self, rewards: Mapping[str, float | None]) -> None:
         """Say what decisions paid, by their ids; None: that will never be known.
 
-        Told twice alike, it counts once.
+        Told twice alike, it counts once. One of a decision that was given up (`lookback`) counts as
+        of now.
 
         Raises:
             ValueError: If a decision is none of these bandits', or has a reward already.
         """
+        if not isinstance(rewards, Mapping):
+            reject("rewards", "tell", "a dict of rewards by the ids of decisions", rewards)
         paid = {
             i: None if r is None else self._settings.rewards.check(r) for i, r in rewards.items()
         }
@@ -195,12 +207,15 @@ class LiveBandits:
             events = []
             for name, reward in paid.items():
                 bandit, number = self._decided(name)
-                if self._learner.is_open(bandit, number):
-                    data: dict[str, Json] = {"bandit": bandit, "reward": reward}
-                    events.append(Event("told", name, data))
-                elif reward != told_before(session, name):
-                    rule = "of decisions that are open: neither told nor given up ('lookback')"
-                    reject("rewards", "tell", rule, name)
+                if not self._learner.is_open(bandit, number):
+                    before = told_before(session, name)
+                    if before == reward:
+                        continue
+                    if before != "":
+                        rule = f"{before} for {name}, as told before"
+                        reject("rewards", "tell", rule, reward)
+                data: dict[str, Json] = {"bandit": bandit, "reward": reward}
+                events.append(Event("told", name, data))
             if events:
                 self._extend(session, events)
 
@@ -247,7 +262,10 @@ class LiveBandits:
                 with self._store.session() as session:
                     if self._stale:
                         self._rebuild(session)
-                    self._take(session.events(self._seq))
+                    events = session.events(self._seq)
+                    self._stale = bool(events)  # if it is interrupted
+                    self._take(session, events)
+                    self._stale = False
                     yield session
             except BaseException:
                 self._stale = self._stale or self._touched  # it may know what was not kept
@@ -257,39 +275,44 @@ class LiveBandits:
         """Write events down, and learn from them."""
         self._touched = True
         kept = session.extend(events)
-        self._take(kept)
+        self._take(session, kept)
         if self._seq - self._kept >= SNAPSHOT_EVERY * len(self.names):
             self._keep(session)
         return kept
 
-    def _take(self, events: Sequence[Event]) -> None:
+    def _take(self, session: Session, events: Sequence[Event]) -> None:
         """Learn from events: those of one kind in a row together."""
-        asked: list[tuple[int, Turn]] = []
+        asked: list[tuple[int, Entry]] = []
         told: list[tuple[int, int, float | None]] = []
         for event in events:
             bandit = cast(int, event.data["bandit"])
             number = int(str(event.decision).rpartition("#")[2])
             if event.kind == "asked":
-                self._answer(told)
-                asked.append((bandit, Turn(number, cast(int, event.data["index"]))))
+                self._answer(session, told)
+                asked.append((bandit, Entry(number, cast(int, event.data["index"]))))
                 self._count[bandit] = number
             else:
                 self._add(asked)
                 told.append((bandit, number, cast("float | None", event.data["reward"])))
             self._seq = event.seq
         self._add(asked)
-        self._answer(told)
+        self._answer(session, told)
 
-    def _add(self, asked: list[tuple[int, Turn]]) -> None:
+    def _add(self, asked: list[tuple[int, Entry]]) -> None:
         if asked:
-            self._learner.add([i for i, _ in asked], [turn for _, turn in asked])
+            self._learner.add([i for i, _ in asked], [entry for _, entry in asked])
             asked.clear()
 
-    def _answer(self, told: list[tuple[int, int, float | None]]) -> None:
+    def _answer(self, session: Session, told: list[tuple[int, int, float | None]]) -> None:
         if told:
             who, numbers, paid = zip(*told, strict=True)
-            self._learner.answer(who, numbers, paid)
+            self._learner.answer(who, numbers, paid, lambda i, k: self._late(session, i, k))
             told.clear()
+
+    def _late(self, session: Session, bandit: int, number: int) -> Entry:
+        """Return a decision that was given up."""
+        (asked, *_) = session.of_decision(f"{self.names[bandit]}#{number}")
+        return Entry(number, cast(int, asked.data["index"]))
 
     def _rebuild(self, session: Session) -> None:
         """Learn from the log: from its last snapshot, where that is still right."""
@@ -308,7 +331,7 @@ class LiveBandits:
             except (ValueError, KeyError, TypeError):  # damaged: the log has all
                 continue
         self._kept = self._seq
-        self._take(session.events(self._seq))
+        self._take(session, session.events(self._seq))
         self._stale = False
 
     def _new_learner(self) -> FleetLearner:
@@ -333,8 +356,8 @@ def told_before(session: Session, name: str) -> float | str | None:
     return cast("float | None", told[-1].data["reward"]) if told else ""
 
 
-def decision(event: Event) -> Decision:
-    """Return the decision of an event."""
+def decision(event: Event, name: str, key: str | None) -> Decision:
+    """Return the decision of an event, of the bandits of this name."""
     data = event.data
     return Decision(
         id=cast(str, event.decision),
@@ -342,4 +365,6 @@ def decision(event: Event) -> Decision:
         index=cast(int, data["index"]),
         mean=cast("float | None", data.get("mean")),
         std=cast("float | None", data.get("std")),
+        key=key,
+        bandit=name,
     )

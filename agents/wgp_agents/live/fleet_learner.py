@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -17,29 +17,12 @@ from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.state_file import packed, unpacked
 from wgp_agents.gp.model import Posterior
-from wgp_agents.live.learner import REST, draws_of
-from wgp_agents.live.rewards import FIRST, Rewards, Unit
+from wgp_agents.live.learner import REST, Entry, draws_of, entry_of, plain
+from wgp_agents.live.rewards import Rewards, Unit, suffice
 from wgp_gym.types import Indices
 from wgp_gym.validation import reject
 
 __all__ = ["FleetLearner"]
-
-
-@dataclass
-class Turn:
-    """One decision of one learner.
-
-    Attributes:
-        number: Which of its decisions it is: 1, 2, 3, ...
-        action: The index of the arm.
-        reward: What it paid; None: nothing yet, or never.
-        open: Whether its reward is still to come.
-    """
-
-    number: int
-    action: int
-    reward: float | None = None
-    open: bool = True
 
 
 class FleetLearner:
@@ -70,7 +53,7 @@ class FleetLearner:
         self.unit = unit or Unit()
         self.unit_is_fixed = unit is not None or not rewards.needs_unit(agent.takes_units)
         self._seed, self._lookback = seed, lookback
-        self.recent: list[deque[Turn]] = [deque() for _ in range(agent.num_learners)]
+        self.recent: list[deque[Entry]] = [deque() for _ in range(agent.num_learners)]
         self.has_rewards = np.zeros(agent.num_learners, bool)
         self._first: list[float] = []  # rewards from which the unit is learned
         self._settled: Checkpoint | None = None  # where to go back to
@@ -89,25 +72,39 @@ class FleetLearner:
         chosen: Indices = np.asarray(self.agent.act())[who]
         return chosen
 
-    def add(self, who: Sequence[int], turns: Sequence[Turn]) -> None:
+    def add(self, who: Sequence[int], entries: Sequence[Entry]) -> None:
         """Take note of decisions."""
         self._go_back()
-        for i, turn in zip(who, turns, strict=True):
-            self.recent[i].append(turn)
+        for i, entry in zip(who, entries, strict=True):
+            self.recent[i].append(entry)
         self._settle(who)
 
     def answer(
-        self, who: Sequence[int], numbers: Sequence[int], paid: Sequence[float | None]
+        self,
+        who: Sequence[int],
+        numbers: Sequence[int],
+        paid: Sequence[float | None],
+        late: Callable[[int, int], Entry],
     ) -> None:
-        """Take note of rewards; None: one will never come. Those of decisions given up are lost."""
+        """Take note of rewards; None: one will never come.
+
+        Args:
+            who: Whose they are.
+            numbers: Of which of their decisions.
+            paid: In the user's unit.
+            late: Returns a learner's decision that was given up; it counts as of now.
+        """
         self._go_back()
         for i, number, reward in zip(who, numbers, paid, strict=True):
-            for turn in self.recent[i]:
-                if turn.number == number:
-                    turn.reward, turn.open = reward, False
+            found = next((entry for entry in self.recent[i] if entry.number == number), None)
+            if found is None and reward is not None:
+                found = late(i, number)
+                self.recent[i].append(found)
+            if found is not None:
+                found.reward, found.open = reward, False
             if reward is not None:
                 self.has_rewards[i] = True
-                if len(self._first) < FIRST:
+                if not self.unit_is_fixed:
                     self._first.append(reward)
         fixed = self.unit_is_fixed
         self._learn_unit()
@@ -115,30 +112,31 @@ class FleetLearner:
 
     def is_open(self, i: int, number: int) -> bool:
         """Tell whether the reward of a learner's decision is still waited for."""
-        return any(turn.open and turn.number == number for turn in self.recent[i])
+        return any(entry.open and entry.number == number for entry in self.recent[i])
 
     def _learn_unit(self) -> None:
-        """Learn the unit from the first rewards of all, and fix it once there are enough."""
+        """Learn the unit from the first rewards of all, and fix it once enough of them differ."""
         if self.unit_is_fixed or not self._first:
             return
-        self.unit = Unit.of(self.rewards.straightened(self._first))
-        self.unit_is_fixed = len(self._first) == FIRST
+        first = self.rewards.straightened(self._first)
+        self.unit = Unit.of(first)
+        self.unit_is_fixed = suffice(first)
 
     def _settle(self, who: Sequence[int]) -> None:
         """Take in for good what nothing before it is waited for, of these learners."""
-        if not self.unit_is_fixed:
-            return
-        while True:
-            ready = {i: self.recent[i][0] for i in who if self.recent[i] and self._is_ready(i)}
-            if not ready:
-                return
-            for i, turn in ready.items():
-                turn.open = False
+        for i in who:
+            for entry in islice(self.recent[i], max(len(self.recent[i]) - self._lookback, 0)):
+                entry.open = False  # given up
+        while ready := {i: self.recent[i][0] for i in who if self._is_ready(i)}:
+            for i in ready:
                 self.recent[i].popleft()
             self._take(ready)
 
     def _is_ready(self, i: int) -> bool:
-        return not self.recent[i][0].open or len(self.recent[i]) > self._lookback
+        """Tell whether a learner's next decision can be taken in for good."""
+        if not self.recent[i] or self.recent[i][0].open:
+            return False
+        return self.unit_is_fixed or self.recent[i][0].reward is None
 
     def _look_ahead(self, who: Indices) -> None:
         """Take in, for the time being, what these learners have not settled.
@@ -148,12 +146,12 @@ class FleetLearner:
         if self._settled is not None or not any(self.recent[i] for i in who.tolist()):
             return
         self._settled = Checkpoint(self.agent)
-        for turns in rounds(self.recent, who.tolist()):
-            self._take(turns)
-        for turns in rounds(self.recent, who.tolist()):
+        for entries in rounds(self.recent, who.tolist()):
+            self._take(entries)
+        for entries in rounds(self.recent, who.tolist()):
             actions, is_open = np.zeros((2, len(self.recent)), np.int64)
-            for i, turn in turns.items():
-                actions[i], is_open[i] = turn.action, turn.open
+            for i, entry in entries.items():
+                actions[i], is_open[i] = entry.action, entry.open
             if is_open.any():
                 self.agent.hallucinate(actions, active=is_open > 0)
 
@@ -163,15 +161,15 @@ class FleetLearner:
             self._settled.restore()
             self._settled = None
 
-    def _take(self, turns: dict[int, Turn]) -> None:
+    def _take(self, entries: dict[int, Entry]) -> None:
         """Take in one decision of each of some learners: its reward, or time without one."""
         batch = len(self.recent)
         actions, rewards = np.zeros(batch, np.int64), np.zeros(batch)
         paid, without = np.zeros((2, batch), bool)
-        for i, turn in turns.items():
-            actions[i] = turn.action
-            if turn.reward is not None:
-                rewards[i], paid[i] = turn.reward, True
+        for i, entry in entries.items():
+            actions[i] = entry.action
+            if entry.reward is not None:
+                rewards[i], paid[i] = entry.reward, True
             else:
                 without[i] = True
         if paid.any():
@@ -191,11 +189,12 @@ class FleetLearner:
         """
         self._go_back()
         settled = Checkpoint(self.agent)
-        for ahead in rounds(self.recent, who.tolist()):
-            self._take(ahead)
-        found = self._found(who, "bands") or self._found(who, "posterior")
-        settled.restore()
-        return found
+        try:
+            for ahead in rounds(self.recent, who.tolist()):
+                self._take(ahead)
+            return self._found(who, "bands") or self._found(who, "posterior")
+        finally:
+            settled.restore()
 
     def _found(self, who: Indices, method: str) -> Posterior | None:
         find = getattr(self.agent, method, None)
@@ -212,7 +211,7 @@ class FleetLearner:
             "fixed": self.unit_is_fixed,
             "first": self._first,
             "has_rewards": self.has_rewards.tolist(),
-            "recent": [[list(vars(turn).values()) for turn in turns] for turns in self.recent],
+            "recent": [[plain(entry) for entry in entries] for entries in self.recent],
         }
         return packed({**self.agent.state_dict(), REST: json.dumps(rest)})
 
@@ -227,11 +226,11 @@ class FleetLearner:
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self._first, self.has_rewards[:] = rest["first"], rest["has_rewards"]
-        self.recent = [deque(Turn(*turn) for turn in turns) for turns in rest["recent"]]
+        self.recent = [deque(entry_of(row) for row in rows) for rows in rest["recent"]]
         self._settled = None
 
 
-def rounds(recent: Sequence[Sequence[Turn]], who: Sequence[int]) -> Iterator[dict[int, Turn]]:
+def rounds(recent: Sequence[Sequence[Entry]], who: Sequence[int]) -> Iterator[dict[int, Entry]]:
     """Yield the first decision of each of some learners, then the second of each, and so on."""
     for place in range(max((len(recent[i]) for i in who), default=0)):
         yield {i: recent[i][place] for i in who if place < len(recent[i])}

@@ -81,8 +81,10 @@ class Follower:
         if any(rewrites(event) for event in events):
             self._rebuild(session)
             return
+        self._stale = bool(events)  # if it is interrupted
         for event in events:
             self._take(session, event, {})
+        self._stale = False
 
     def _rebuild(self, session: Session) -> None:
         """Learn from the log: from its last snapshot, where that is still right."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
+from wgp_agents.gp.model import Posterior
 from wgp_gym.types import Array, Mask
 
-__all__ = ["Insight", "insight_of", "runner_up"]
+__all__ = ["Insight", "insight_of", "posterior_of", "runner_up"]
 
 
 class Insight(NamedTuple):
@@ -51,3 +52,9 @@ def runner_up(bounds: Array, chosen: int, allowed: Mask | None) -> int | None:
     others[chosen] = -np.inf
     best = int(others.argmax())
     return best if np.isfinite(others[best]) else None
+
+
+def posterior_of(agent: Agent) -> Posterior | None:
+    """Return mean and believable standard deviation of all arms; None where there are none."""
+    find = getattr(agent, "bands", None) or getattr(agent, "posterior", None)
+    return None if find is None else cast(Posterior, find())

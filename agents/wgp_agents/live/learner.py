@@ -16,7 +16,8 @@ learned as of the day it comes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -26,13 +27,12 @@ from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.observation import observation_of
 from wgp_agents.core.state_file import packed, unpacked
-from wgp_agents.gp.model import Posterior
-from wgp_agents.live.rewards import FIRST, Rewards, Unit
+from wgp_agents.live.rewards import Rewards, Unit, differ, suffice
 from wgp_gym.types import Array, Mask
 
 __all__ = ["Entry", "Learner"]
 
-YOUNG = 10  # steps for which a model that was restarted counts as new
+TIMES = 10  # so many times `lookback`, decisions that wait for a unit
 REST = "live"  # the entry of a state that holds what is not the agent's
 
 
@@ -90,7 +90,6 @@ class Learner:
         self.has_rewards = False  # whether any was ever told
         self.clock: float | None = None  # up to when the agent has let time go by
         self._settled: tuple[Checkpoint, float | None] | None = None  # where to go back to
-        self._before: tuple[int | None, Array | None] | None = None  # the model's age, its means
         self._acted: int | None = None  # the decision whose `act` the settled agent has made
         agent.reset(seed)
 
@@ -136,25 +135,22 @@ class Learner:
     def _settle(self) -> None:
         """Take in for good what nothing before it is waited for."""
         self._learn_unit()
-        while self.recent and self.unit_is_fixed:
-            entry = self.recent[0]
-            if entry.open and len(self.recent) <= self._lookback:
+        for entry in self.recent[: -self._lookback]:
+            entry.open = False  # given up
+        while self.recent and not self.recent[0].open:
+            if self.recent[0].reward is not None and not self.unit_is_fixed:
                 return
-            entry.open = False
-            self._take(entry)
-            self.recent.pop(0)
+            self._take(self.recent.pop(0))
 
     def _learn_unit(self) -> None:
-        """Learn the unit from the first rewards, and fix it once there are enough."""
+        """Learn the unit from the first rewards, and fix it once there are enough that differ."""
         if self.unit_is_fixed:
             return
-        paid = [entry.reward for entry in self.recent if entry.reward is not None]
-        if paid:
-            self.unit = Unit.of(self.rewards.straightened(paid[:FIRST]))
-        full = len(self.recent) > self._lookback
-        self.unit_is_fixed = len(paid) >= FIRST or (full and len(paid) > 1)
-        if full and not self.unit_is_fixed:
-            self.recent.pop(0)
+        paid = self.rewards.straightened([e.reward for e in self.recent if e.reward is not None])
+        if paid.size:
+            self.unit = Unit.of(paid)
+        waited = len(self.recent) > TIMES * self._lookback and differ(paid)
+        self.unit_is_fixed = suffice(paid) or waited
 
     # The agent
 
@@ -183,7 +179,8 @@ class Learner:
         """Take in a decision: its reward, or the time that goes by without one."""
         self._let_go_by(entry.time)
         agent, arms = self.agent, entry.arms
-        acts = agent.learns_by_acting or entry.allowed is not None  # Exp3 learns by who was there
+        masked = entry.allowed is not None or agent.allowed is not None
+        acts = agent.learns_by_acting or masked  # Exp3 learns by who was there
         if acts and self._acted != entry.number:
             self._act(entry.number, arms, entry.allowed)
         if entry.reward is not None:
@@ -215,7 +212,7 @@ class Learner:
         """Return mean and standard deviation of some arms, in the agent's unit.
 
         They are cheap: the believable ones of the adaptive agent, of others those of their own
-        model; none where an agent has no posterior. `expects` has believable ones of all.
+        model; none where an agent has no posterior.
         """
         self._look_ahead()
         if isinstance(self.agent, AdaptiveWGPUCB):
@@ -227,46 +224,26 @@ class Learner:
         mean, std = find()
         return [(float(mean[i]), float(std[i])) for i in actions]
 
-    def means(self) -> Array | None:
-        """Return the expected rewards of all arms in the agent's unit, `(n,)`."""
-        find = getattr(self.agent, "posterior", None)
-        return None if find is None else find().mean
-
-    def expects(self, time: float | None = None) -> Posterior | None:
-        """Return mean and standard deviation of all arms, in the agent's unit, `(n,)` each.
-
-        They are what is known: decisions that are open count as time that went by. None where the
-        agent has no posterior. With a time, they are those of then.
-        """
-        find = getattr(self.agent, "bands", None) or getattr(self.agent, "posterior", None)
-        if find is None:
-            return None
-        self._go_back()
-        settled, clock = Checkpoint(self.agent), self.clock
-        for entry in self.recent:
-            self._take(entry)
-        self._let_go_by(time)
-        found: Posterior = find()
-        settled.restore()
-        self.clock = clock
-        return found
-
-    def noticed(self, age: int | None, mean: Array | None) -> float | None:
-        """Return by how much expectations have moved, if the agent has noticed a change.
-
-        It has if the model that is played was restarted since the decision before. The size is the
-        largest move of an arm's mean since then, in the agent's unit.
+    @contextmanager
+    def known(self, time: float | None = None, arms: Array | None = None) -> Iterator[Agent]:
+        """Show the agent as it is with all that is known; decisions that are open are only time.
 
         Args:
-            age: Steps since the model was last restarted; None: not known.
-            mean: What is expected of the arms now, `(n,)`; None: not known.
+            time: Of when, if that is later than the last decision.
+            arms: The places that it is shown, `(n, d)`, where they change.
         """
-        before, self._before = self._before, (age, mean)
-        if before is None or age is None or before[0] is None or mean is None:
-            return None
-        if before[1] is None or not age <= YOUNG < before[0]:
-            return None
-        return float(np.abs(mean - before[1]).max())
+        self._go_back()
+        settled, clock = Checkpoint(self.agent), self.clock
+        try:
+            for entry in self.recent:
+                self._take(entry)
+            self._let_go_by(time)
+            if arms is not None:
+                self.agent.act(observation_of(arms))
+            yield self.agent
+        finally:
+            settled.restore()
+            self.clock = clock
 
     # To be kept
 

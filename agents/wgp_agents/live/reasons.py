@@ -23,8 +23,15 @@ def why(
 ) -> dict[str, Json]:
     """Return what the log says of why an arm was chosen, in the user's unit."""
     agent, unit, found = learner.agent, learner.unit, dict[str, Json]()
+    chances, seen = agent.propensities(), insight_of(agent)
+    if chances is not None:
+        found["propensity"] = float(chances[action])
+    if seen.memory is not None:
+        found["memory"] = seen.memory if np.isfinite(seen.memory) else "inf"
+    if seen.age is not None:
+        found["age"] = seen.age
     if not learner.has_rewards:
-        return found  # nothing is known yet
+        return found  # nothing is known of rewards yet
     bounds = agent.bounds()
     rival = None if bounds is None else runner_up(bounds, action, allowed)
     actions = [action] if rival is None else [action, rival]
@@ -33,17 +40,8 @@ def why(
     found |= rows[0]
     if rival is not None:
         found["runner_up"] = {"arm": label(rival), **rows[1]}
-    chances = agent.propensities()
-    if chances is not None:
-        found["propensity"] = float(chances[action])
-    seen = insight_of(agent)
-    if seen.memory is not None:
-        found["memory"] = seen.memory if np.isfinite(seen.memory) else "inf"
     if seen.noise_std is not None:
         found["noise"] = float(rewards.spread(beliefs[0][0], seen.noise_std, unit))
-    change = learner.noticed(seen.age, learner.means() if seen.age is not None else None)
-    if change is not None:
-        found["changed"] = change * unit.scale
     return found
 
 

@@ -23,6 +23,7 @@ from wgp_gym.types import Json
 __all__ = ["report_of"]
 
 LAST = 100  # decisions, of which each arm's share is reported
+YOUNG = 10  # steps for which a model that was restarted counts as new
 BAND = 1.96  # standard deviations either side, 95 per cent
 FORMULAS = {"real": "", "clicks": "", "counts": "2 sqrt(y + 3/8)", "heavy-tailed": "asinh"}
 
@@ -168,12 +169,25 @@ def arms_of(
 
 
 def changes_of(rows: Sequence[Row]) -> tuple[Change, ...]:
-    """Return the changes that the agent noticed."""
-    noticed = [row for row in rows if row.asked.data.get("changed") is not None]
-    return tuple(
-        Change(row.number, cast(float, row.asked.data["changed"]), row.asked.time)
-        for row in noticed
-    )
+    """Return the changes that the agent noticed: when the model that it plays was restarted."""
+    found: list[Change] = []
+    before = None
+    for place, row in enumerate(rows):
+        age = number(row.asked.data.get("age"))
+        if age is not None and before is not None and age <= YOUNG < before:
+            found.append(Change(row.number, surprise(rows[:place]), row.asked.time))
+        before = age
+    return tuple(found)
+
+
+def surprise(rows: Sequence[Row]) -> float | None:
+    """Return by how much the last rewards before a change were off what was expected."""
+    off = [
+        row.reward - number_of(row.asked.data["mean"])
+        for row in rows[-YOUNG:]
+        if row.reward is not None and row.asked.data.get("mean") is not None
+    ]
+    return sum(off) / len(off) if off else None
 
 
 def choice_of(row: Row, rewards: Rewards, unit: RewardUnit) -> Choice:
@@ -227,7 +241,12 @@ def memory_in(value: Json) -> float | None:
 
 def number(value: Json) -> float | None:
     """Return a number of the log, if there is one."""
-    return None if value is None else float(cast(float, value))
+    return None if value is None else number_of(value)
+
+
+def number_of(value: Json) -> float:
+    """Return a number of the log."""
+    return float(cast(float, value))
 
 
 def is_plain(label: object) -> bool:

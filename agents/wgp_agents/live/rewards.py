@@ -11,7 +11,7 @@ An agent learns from z = +-g(y), g increasing, and minus where less is better:
 
 c and s are the unit. An agent that learns the unit by itself gets c = 0 and s = 1 for "real" and
 "counts". For the others, and for "heavy-tailed", they are the median and the spread of the first
-rewards: see `Unit.of`. They are then fixed.
+ten rewards (fifty, where most are equal): see `Unit.of`. They are then fixed.
 
 A transform that is no straight line changes what is best: the largest mean of g(y) is that of a
 typical reward. Of two arms of one shape it is the same arm.
@@ -33,12 +33,14 @@ from numpy.typing import ArrayLike
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, is_number, reject
 
-__all__ = ["RewardKind", "Rewards", "Unit"]
+__all__ = ["FIRST", "RewardKind", "Rewards", "Unit", "differ", "suffice"]
 
 RewardKind = Literal["real", "clicks", "counts", "heavy-tailed"]
 KINDS: tuple[RewardKind, ...] = get_args(RewardKind)
 FIRST = 10  # rewards from which a unit is learned
+MANY = 50  # where most of them are equal, as many a shop's are 0
 MAD = 1.4826  # of a normal distribution, its standard deviation over the median deviation
+ROUNDING = 1e-9  # of the largest reward: what lies closer together is equal
 LARGEST = 1e140  # a reward counts as this much at most
 
 
@@ -58,11 +60,15 @@ class Unit(NamedTuple):
         """Return the unit of the first rewards: their median, and their spread.
 
         The spread is 1.4826 times the median distance from the median; where that is 0, the
-        standard deviation; where that is 0, too, 1.
+        standard deviation; where all are equal, up to rounding, 1.
         """
         centre = float(np.median(values))
-        spread = MAD * float(np.median(np.abs(values - centre))) or float(np.std(values))
-        return Unit(centre, spread if spread > 0.0 and math.isfinite(spread) else 1.0)
+        if not differ(values):
+            return Unit(centre, 1.0)
+        spread = MAD * float(np.median(np.abs(values - centre)))
+        if not spread > ROUNDING * float(np.abs(values).max()):
+            spread = float(np.std(values))
+        return Unit(centre, spread)
 
 
 @dataclass(frozen=True)
@@ -132,3 +138,16 @@ class Rewards:
     def needs_unit(self, takes_units: bool) -> bool:
         """Tell whether a unit is to be learned, for an agent that is told one, or is not."""
         return self.kind != "clicks" and (takes_units or self.kind == "heavy-tailed")
+
+
+def differ(values: ArrayLike) -> bool:
+    """Tell whether rewards are not all equal, up to rounding."""
+    y = np.asarray(values, float)
+    return bool(y.size and np.ptp(y) > ROUNDING * np.abs(y).max())
+
+
+def suffice(values: ArrayLike) -> bool:
+    """Tell whether first rewards are enough for a unit: ten, or fifty if most of them are equal."""
+    y = np.asarray(values, float)
+    varied = y.size >= FIRST and differ(np.sort(np.abs(y - np.median(y)))[: y.size // 2 + 1])
+    return varied or (y.size >= MANY and differ(y))

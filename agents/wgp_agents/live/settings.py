@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -23,9 +22,9 @@ from wgp_gym.kernel_algebra import OnColumns
 from wgp_gym.kernels import Categorical, Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Json
-from wgp_gym.validation import check_int, check_names, reject
+from wgp_gym.validation import check_bool, check_float, check_int, check_names, cut, reject
 
-__all__ = ["DEFAULT_AGENT", "Settings", "agreed", "check_agent_name", "version"]
+__all__ = ["DEFAULT_AGENT", "Settings", "agreed", "check_agent_name", "checked_unit", "version"]
 
 DEFAULT_AGENT = "adaptive-wgp-ucb"
 LENGTHSCALES = (
@@ -68,10 +67,9 @@ class Settings:
         check_int("lookback", self.lookback, owner, 1, 10_000)
         if not isinstance(self.parameters, Mapping):
             reject("parameters", owner, "a dict of the agent's parameters", self.parameters)
-        if self.unit is not None:
-            centre, scale = self.unit
-            if not (math.isfinite(centre) and math.isfinite(scale) and scale > 0):
-                reject("unit", owner, "(centre, scale) with scale > 0", self.unit)
+        check_bool("minimize", self.minimize, owner)
+        if self.unit is not None and self.reward == "clicks":
+            reject("unit", owner, "left out: clicks are counted as they are", self.unit)
         self.rewards  # noqa: B018  # checks itself
 
     @cached_property
@@ -96,7 +94,7 @@ class Settings:
             found.pop(name, None)
         for name in ("unit", "names"):
             found[name] = None if found[name] is None else list(found[name])
-        found["kernel"] = None if self.kernel is None else repr(self.kernel)
+        found["kernel"] = None if self.kernel is None else kernel_text(self.kernel)
         return found
 
     def fingerprint(self, arms: Mapping[str, object] | None = None) -> str:
@@ -111,8 +109,8 @@ class Settings:
         Raises:
             ValueError: If they are of another version, or of another kernel.
         """
-        if found.get("kernel") != (None if kernel is None else repr(kernel)):
-            rule = f"{found.get('kernel')}, which the bandit was made with"
+        if found.get("kernel") != (None if kernel is None else kernel_text(kernel)):
+            rule = f"{cut(str(found.get('kernel')))}, which the bandit was made with"
             reject("kernel", "LiveBandit.open", rule, kernel)
         check_names(found, "LiveBandit.open", [*Settings.__dataclass_fields__])
         listed = {name: found.get(name) for name in ("unit", "names")}
@@ -228,6 +226,38 @@ def lengthscales(dim: int) -> object:
     for axis in range(dim):
         rows.append([10.0 if j == axis else 2.0 for j in range(dim)])
     return rows
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """Return what tells a kernel from others, its arrays included, which `repr` shortens."""
+    found = hashlib.sha256()
+    parts: list[object] = [kernel]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, np.ndarray):
+            found.update(part.tobytes())
+        elif is_dataclass(part):
+            parts += [getattr(part, one.name) for one in fields(part)]
+        elif isinstance(part, list | tuple):
+            parts += part
+    return f"{cut(repr(kernel))} {found.hexdigest()[:16]}"
+
+
+def checked_unit(unit: object, owner: str) -> tuple[float, float] | None:
+    """Return a unit as two floats.
+
+    Raises:
+        ValueError: If it is no unit.
+    """
+    rule = "(centre, scale), two numbers, with scale > 0"
+    if unit is None:
+        return None
+    if not isinstance(unit, Sequence) or isinstance(unit, str) or len(unit) != 2:
+        reject("unit", owner, rule, unit)
+    centre, scale = (check_float("unit", one, owner) for one in unit)
+    if not scale > 0:
+        reject("unit", owner, rule, unit)
+    return centre, scale
 
 
 def needs_code(agent: str) -> bool:

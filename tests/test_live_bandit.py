@@ -540,14 +540,12 @@ def test_equal_rewards_are_no_unit(equal: float) -> None:
     bandit = live("wgp-ucb")
     for _ in range(12):
         bandit.tell(bandit.ask(), equal)
+    assert bandit.report().unit.scale == 1.0
     rng = np.random.default_rng(0)
-    arms = []
     for _ in range(60):
         decision = bandit.ask()
-        arms.append(decision.arm)
         bandit.tell(decision, 1e3 * revenue(decision.arm, rng.normal()))
-    assert 1.0 < bandit.report().unit.scale < 1e6
-    assert len({str(arm) for arm in arms}) >= 3
+    assert 100.0 < bandit.report().unit.scale < 1e6
 
 
 def test_an_interrupt_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

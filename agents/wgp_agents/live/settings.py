@@ -27,14 +27,7 @@ from wgp_gym.validation import check_bool, check_float, check_int, check_names, 
 __all__ = ["DEFAULT_AGENT", "Settings", "agreed", "check_agent_name", "checked_unit", "version"]
 
 DEFAULT_AGENT = "adaptive-wgp-ucb"
-LENGTHSCALES = (
-    1.0,
-    2.0,
-    4.0,
-    0.5,
-    0.25,
-    0.1,
-)  # of ordered arms, times 0.2 of their range; the first has a nat ahead
+LENGTHSCALES = (1.0, 4.0, 0.25)  # times 0.2 of the range of arms; the first has a nat ahead
 EXPLORATION = 0.03  # of the default agent: fewer bad years than with 0, see docs/live.md
 NOISE_SCALE = 0.5  # R of agents that are told it, in the learned unit
 NORM_BOUND = 1.0  # B likewise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, cast, overload
 import numpy as np
 
 from wgp_agents.gp.model import Posterior
-from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
+from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of, features_of
 from wgp_agents.live.decision import Decision
 from wgp_agents.live.evaluation import Method, Replay
 from wgp_agents.live.events import Event
@@ -17,15 +17,15 @@ from wgp_agents.live.follower import Follower
 from wgp_agents.live.history import history_of
 from wgp_agents.live.insight import insight_of
 from wgp_agents.live.knobs import Knobs
-from wgp_agents.live.occasion import Occasion, occasion_of
-from wgp_agents.live.past import replay_of, rows_of_log
+from wgp_agents.live.occasion import Occasion, occasion_of, time_of
+from wgp_agents.live.past import replay_of, rows_of_log, table_of
 from wgp_agents.live.reasons import why
 from wgp_agents.live.report import Report
 from wgp_agents.live.reporting import report_of
 from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name
 from wgp_agents.live.storage import Session, open_store
-from wgp_agents.live.times import Time, Timescale, as_seconds, as_time, when
+from wgp_agents.live.times import Time, Timescale, as_seconds, when
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Json, Mask
 from wgp_gym.validation import check_int, reject
@@ -218,8 +218,8 @@ class LiveBandit:
             arms: The offers of this decision, by their ids, where it was made with `Offers`.
             allowed: The arms that may be chosen now. Default: all that are there.
             key: Asked again with the same key, the answer is the same.
-            time: When it is. Default: now, where `timescale` is a duration; it must be said where
-                that is a number.
+            time: When it is: a date, where `timescale` is a duration (default: now); a number,
+                where that is one. Without a timescale it is kept in the log and does nothing else.
 
         Raises:
             ValueError: If an argument does not fit.
@@ -272,7 +272,7 @@ class LiveBandit:
             index=cast(int, data["index"]),
             mean=cast("float | None", data.get("mean")),
             std=cast("float | None", data.get("std")),
-            time=when(event.time, self._settings.dated),
+            time=when(event.time, self._settings.dated or data.get("dated") is True),
             propensity=cast("float | None", data.get("propensity")),
             context=cast("Mapping[str, object] | None", data.get("context")),
             key=event.key,
@@ -299,7 +299,7 @@ class LiveBandit:
                 reward.
         """
         paid = None if reward is None else self._settings.rewards.check(reward)
-        moment = None if time is None else as_time(time, "tell")
+        moment = None if time is None else time_of(self._settings, time, "tell")
         with self._follower.session() as session:
             history = history_of(session, decision, "tell")
             if history.told:
@@ -372,7 +372,9 @@ class LiveBandit:
             ValueError: If a row does not fit; then nothing is learned.
             ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
         """
-        rows = list(rows_of_log(log))
+        with self._follower.session():
+            choices = self._follower.choices
+        rows = list(rows_of_log(table_of(log, self._settings, choices)))
         with self._follower.session() as session:
             for row in rows:
                 time = cast("Time | None", row.time)
@@ -390,7 +392,9 @@ class LiveBandit:
     ) -> Replay:
         """Return what such a bandit, made anew, would have earned on a log of decisions.
 
-        What that means, by each method, stands in `wgp_agents.live.evaluation`.
+        What that means, by each method, stands in `wgp_agents.live.evaluation`. The agent chooses
+        among the arms that are there now; rows of arms that were removed stay, as ones on which
+        its choice is never the log's.
 
         Args:
             log: As in `fit`, with `propensity` where choices were not equally likely.
@@ -414,11 +418,11 @@ class LiveBandit:
     # Arms that come and go
 
     def add_arm(self, arm: object, features: Mapping[str, object] | None = None) -> None:
-        """Take in a new arm, or again one that was removed; what is known of the rest stays."""
+        """Take in a new arm, or again one that was removed: see `Arms.add`."""
         with self._follower.session() as session:
-            self._trial().add(arm, features, "add_arm")
-            row = None if features is None else cast(Json, dict(features))
-            event = Event("arms", None, {"added": cast(Json, arm), "features": row})
+            new = self._trial().add(arm, features, "add_arm")
+            row = None if features is None else cast(Json, features_of(features, "add_arm"))
+            event = Event("arms", None, {"added": new, "features": row})
             self._follower.rewrite(session, event, session.last + 1)
 
     def remove_arm(self, arm: object) -> None:
@@ -448,7 +452,7 @@ class LiveBandit:
         Raises:
             ValueError: If the agent has no posterior.
         """
-        moment = None if time is None else as_time(time, "expects")
+        moment = None if time is None else time_of(self._settings, time, "expects")
         with self._follower.session():
             found = self._expects(moment)
         if found is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, cast, overload
 import numpy as np
 
 from wgp_agents.gp.model import Posterior
-from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of, features_of
+from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
 from wgp_agents.live.decision import Decision
 from wgp_agents.live.evaluation import Method, Replay
 from wgp_agents.live.events import Event
@@ -26,6 +26,7 @@ from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name
 from wgp_agents.live.storage import Session, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, when
+from wgp_agents.live.values import features_of
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Json, Mask
 from wgp_gym.validation import check_int, reject

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 import numpy as np
 
-from wgp_agents.live.knobs import (
-    Knobs,
+from wgp_agents.live.knobs import Knobs, knobs_of_columns, ranges_of
+from wgp_agents.live.values import (
     KnobValue,
+    checked_arm,
+    features_of,
+    is_plain_number,
     kind_and_value,
-    knobs_of_columns,
-    plain,
-    ranges_of,
 )
 from wgp_gym.kernels import Empirical, Kernel, SquaredExponential
 from wgp_gym.types import Array, Mask
@@ -347,30 +347,3 @@ def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
         features = cast("dict[str, object]", given["features"])
         return Offers(cast(int, given["most"]), **ranges_of(features))
     reject("arms", "LiveBandit", "Arms(...), Knobs(...) or Offers(...)", given)
-
-
-def is_plain_number(value: object) -> bool:
-    """Tell whether an arm is a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def checked_arm(arm: object, owner: str = "Arms", name: str = "arms") -> KnobValue:
-    """Return a single arm, or a feature, as the user wrote it: a number, a text or a bool.
-
-    Raises:
-        ValueError: If it is none, or no finite one.
-    """
-    if kind_and_value(arm) is None:
-        reject(name, owner, "made of finite numbers or texts, none missing", arm)
-    return cast(KnobValue, plain(arm))
-
-
-def features_of(given: object, owner: str = "Arms", name: str = "features") -> dict[str, KnobValue]:
-    """Return the features of one arm, by name."""
-    if isinstance(given, Mapping):
-        row = {str(word): value for word, value in given.items()}
-    elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-        row = {f"x{i}": value for i, value in enumerate(given)}
-    else:
-        row = {"x0": given}
-    return {word: checked_arm(value, owner, f"{name}[{word!r}]") for word, value in row.items()}

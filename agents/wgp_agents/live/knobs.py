@@ -13,22 +13,14 @@ from typing import Self, TypeAlias, cast
 import numpy as np
 from scipy.stats import qmc
 
+from wgp_agents.live.values import KnobValue, kind_and_value, plain
 from wgp_gym.kernel_algebra import OnColumns
 from wgp_gym.kernels import Categorical, Kernel, SquaredExponential
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, is_number, near_miss, reject
 
-__all__ = [
-    "KnobRange",
-    "KnobValue",
-    "Knobs",
-    "kind_and_value",
-    "knobs_of_columns",
-    "plain",
-    "ranges_of",
-]
+__all__ = ["KnobRange", "Knobs", "knobs_of_columns", "ranges_of"]
 
-KnobValue: TypeAlias = "float | int | str | bool"
 KnobRange: TypeAlias = "Sequence[object]"
 """A tuple (low, high), (low, high, "int") or (low, high, "log"), or a list of categories."""
 
@@ -39,27 +31,6 @@ RANGE_RULE = (
 )
 ALIKE = 0.5  # what two categories of one knob share, before anything is known
 LENGTHSCALE = 0.2  # of a knob's range
-MOST_BITS = 1000  # of an int, so that it is a float, too
-
-
-def plain(value: object) -> object:
-    """Return a number, text or bool of numpy's as Python's own; all else as it is."""
-    if isinstance(value, np.floating):
-        return float(value)
-    return value.item() if isinstance(value, np.integer | np.bool_ | np.str_) else value
-
-
-def kind_and_value(value: object) -> tuple[str, object] | None:
-    """Return what two values share if they are one: numbers by value, bools and texts by kind.
-
-    None: it is neither a finite number nor a bool nor a text.
-    """
-    own = plain(value)
-    if isinstance(own, str | bool):
-        return type(own).__name__, own
-    if isinstance(own, int):
-        return ("number", own) if own.bit_length() <= MOST_BITS else None
-    return ("number", own) if isinstance(own, float) and math.isfinite(own) else None
 
 
 @dataclass(frozen=True)

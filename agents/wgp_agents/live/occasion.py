@@ -10,10 +10,10 @@ import numpy as np
 
 from wgp_agents.live.choices import Choices, Offers
 from wgp_agents.live.events import Event
-from wgp_agents.live.knobs import plain
 from wgp_agents.live.learner import Entry
 from wgp_agents.live.settings import Settings
 from wgp_agents.live.times import Time, as_time, is_date
+from wgp_agents.live.values import plain
 from wgp_gym.types import Array, Json, Mask
 from wgp_gym.validation import reject
 

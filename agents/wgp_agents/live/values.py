@@ -20,9 +20,9 @@ def plain(value: object) -> object:
     """Return a number, text or bool of numpy's as Python's own; all else as it is."""
     if isinstance(value, np.floating):
         return float(value)
-    span = isinstance(value, np.timedelta64)  # which numpy counts among the integers
-    one = isinstance(value, np.integer | np.bool_ | np.str_) and not span
-    return cast(np.generic, value).item() if one else value
+    if isinstance(value, np.timedelta64):  # which numpy counts among the integers
+        return value
+    return value.item() if isinstance(value, np.integer | np.bool_ | np.str_) else value
 
 
 def kind_and_value(value: object) -> tuple[str, object] | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import wgp_agents
@@ -39,6 +41,11 @@ def knows(bandit: LiveBandit) -> Array:
         return np.concatenate(bandit.expects())
     except ValueError:  # without a posterior
         return np.array([decision.index for decision in bandit.ask(20)])
+
+
+def date_of(day: float) -> datetime:
+    """Return a day as a date, counted from 1970."""
+    return datetime.fromtimestamp(86_400 * day, UTC)
 
 
 def floats(values: Iterable[float | None]) -> Array:
@@ -220,9 +227,9 @@ def test_closed_for_a_while_it_is_less_sure(agent: str) -> None:
         bandit = live(agent, timescale="1 day", seed=4)
         rng = np.random.default_rng(4)
         for day in range(30):
-            decision = bandit.ask(time=86_400 * day)
+            decision = bandit.ask(time=date_of(day))
             bandit.tell(decision.id, revenue(decision.arm, rng.normal()) + 0.3 * day)
-        return bandit.expects(time=86_400 * (29 + days)).std
+        return bandit.expects(time=date_of(29 + days)).std
 
     assert (_bands(60) > 1.02 * _bands(1)).all()
     np.testing.assert_array_equal(_bands(1), _bands(1))
@@ -401,7 +408,7 @@ def test_the_report_says_what_the_log_says() -> None:
     paid: dict[str, float] = {}
     decisions = []
     for day in range(40):
-        decision = bandit.ask(time=86_400.0 * day)
+        decision = bandit.ask(time=date_of(day))
         decisions.append(decision)
         if day % 10 == 9:
             bandit.tell(decision, None)
@@ -701,3 +708,112 @@ def test_kernels_that_differ_in_one_number_are_two(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_rewards_in_any_unit_do_not_lock_w_dbo() -> None:
     test_rewards_in_any_unit_do_not_lock_an_agent("w-dbo")
+
+
+def test_an_arm_added_in_another_kind_of_number_is_the_one_that_was() -> None:
+    bandit = LiveBandit([10, 20, 30])
+    bandit.remove_arm(10)
+    bandit.add_arm(np.float64(10))
+    bandit.add_arm(np.float64(15))
+    bandit.remove_arm(15)
+    assert [arm.label for arm in bandit.report().arms if arm.there] == [10, 20, 30]
+    added = [event.data["added"] for event in bandit.log() if "added" in event.data]
+    assert [type(one) for one in added] == [int, float]
+    with pytest.raises(ValueError, match="a new arm"):
+        bandit.add_arm(10.0)
+
+
+@pytest.mark.parametrize(
+    ("timescale", "good", "bad"), [("1 day", "1970-01-02", 1), (1.0, 1, "1970-01-02")]
+)
+def test_times_are_of_the_kind_of_the_timescale(timescale: Any, good: Any, bad: Any) -> None:
+    bandit = live("wgp-ucb", timescale=timescale)
+    decision = bandit.ask(time=good)
+    log = pandas.DataFrame({"arm": [12.0], "reward": [1.0], "time": [bad]})
+    for call in (
+        lambda: bandit.ask(time=bad),
+        lambda: bandit.tell(decision, 1.0, time=bad),
+        lambda: bandit.record(12.0, 1.0, time=bad),
+        lambda: bandit.fit(log),
+        lambda: bandit.expects(time=bad),
+        lambda: bandit.replay(log),
+    ):
+        with pytest.raises(ValueError, match=r"must be .*(date|number|span)"):
+            call()
+    bandit.tell(decision, 1.0, time=good)
+    assert np.isfinite(bandit.expects(time=good).mean).all()
+
+
+def test_without_a_timescale_a_time_comes_back_as_it_was_given() -> None:
+    bandit = live()
+    assert bandit.ask(time="1970-01-02", key="a").time == date_of(1)
+    assert bandit.ask(key="a").time == date_of(1)
+    assert bandit.ask(time=5).time == 5.0
+    assert bandit.ask().time is None
+
+
+def test_numpys_numbers_are_kept_as_plain_ones() -> None:
+    bandit = LiveBandit(
+        Offers(price=(0, 9), n=[1, 2]), contexts=Knobs(t=(-10, 40), day=["Mon", "Tue"])
+    )
+    context = {"t": np.float32(0.5), "day": np.str_("Mon")}
+    decision = bandit.ask(context=context, arms={"a": {"price": np.int64(3), "n": np.int8(2)}})
+    assert decision.context == {"t": 0.5, "day": "Mon"}
+    assert bandit.log()[0].data["offers"] == [["a", {"price": 3, "n": 2}]]
+    offer = {"price": 3, "n": 2}
+    cases: list[tuple[dict[str, object], str]] = [
+        ({"context": {"t": 99, "day": "Mon"}}, r"context\['t'\]"),
+        ({"context": {"t": 9}}, "'context'"),
+        ({"arms": {"a": {"price": 3, "n": True}}}, r"arms\['a'\]\['n'\]"),
+        ({"arms": {"a": 3}}, "'arms'"),
+        ({"allowed": "a"}, "'allowed'"),
+        ({"allowed": 3}, "'allowed'"),
+        ({"time": 10**400}, "'time'"),
+    ]
+    for more, named in cases:
+        given: dict[str, Any] = {"context": context, "arms": {"a": offer}} | more
+        with pytest.raises(ValueError, match=named):
+            bandit.ask(**given)
+    assert bandit.ask(context=context, arms={"a": offer, "b": offer}, allowed=["b"]).arm == "b"
+
+
+def test_texts_in_a_file_stay_texts(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,context_zone\n007,1,01\n008,,NA\nNA,2,01\n1,3,NA\n")
+    bandit = LiveBandit(Arms(["007", "008", "NA", 1.0]), contexts=Knobs(zone=["01", "NA"]))
+    assert bandit.fit(path) == 4
+    asked = [event.data for event in bandit.log() if event.kind == "asked"]
+    assert [one["arm"] for one in asked] == ["007", "008", "NA", 1.0]
+    assert [one["context"] for one in asked] == [{"zone": zone} for zone in ("01", "NA") * 2]
+    assert bandit.report().num_missing == 1
+    path.write_text("arm,reward,context_zone,propensity\n" + "NA,2,01,0.5\n008,3,NA,0.5\n" * 20)
+    assert bandit.replay(path, method="ips").num_rows == 40
+
+
+@pytest.mark.parametrize("method", ["rejection", "ips"])
+def test_a_replay_does_not_choose_arms_that_were_removed(method: Any) -> None:
+    rng = np.random.default_rng(3)
+    log = pandas.DataFrame({"arm": rng.choice(PRICES, 300), "propensity": 1 / 6})
+    log["reward"] = np.where(log.arm == 20.0, 100.0, np.where(log.arm == 10.0, 1.0, 2.0))
+    bandit = live("wgp-ucb", unit=(0.0, 10.0))
+    assert bandit.replay(log, method=method).estimate > 20.0  # it finds the best one
+    bandit.remove_arm(20.0)
+    found = bandit.replay(log, method=method)
+    assert found.estimate < 4.0
+    assert found.num_rows == 300
+    log["allowed"] = [[arm, 20.0] for arm in log.arm]
+    log.loc[log.arm == 20.0, "allowed"] = None
+    log = log[log.arm != 20.0]
+    assert bandit.replay(log, method=method).num_used == len(log)  # one arm is left in each row
+    log["allowed"] = [[20.0]] * len(log)
+    log["arm"] = 20.0
+    with pytest.raises(ValueError, match="row 0"):
+        bandit.replay(log, method=method)
+
+
+def test_the_report_tells_1_from_its_text() -> None:
+    bandit = LiveBandit(Arms([1, "1", True]))
+    for arm, times in ((1, 2), ("1", 3), (True, 1)):
+        for _ in range(times):
+            bandit.record(arm, 1.0)
+    assert [arm.plays for arm in bandit.report().arms] == [2, 3, 1]

@@ -163,3 +163,63 @@ def test_choices_come_back_from_json(choices: Choices) -> None:
 def test_a_point_between_candidates_counts_as_the_nearest() -> None:
     grid = KnobGrid(Knobs(speed=(0, 100)), 11)
     assert grid.arms[grid.index({"speed": 34.0}, "record")] == {"speed": 30.0}
+
+
+def test_added_arms_are_the_same_by_one_rule() -> None:
+    arms = Arms([10, 20, 30])
+    with pytest.raises(ValueError, match="'arm' parameter of add_arm must be a new arm"):
+        arms.add(10.0, None, "add_arm")
+    arms.remove(np.int64(10), "remove_arm")
+    assert arms.add(np.float64(10), None, "add_arm") == 10
+    assert arms.arms == [10, 20, 30]
+    assert type(arms.add(np.float64(40), None, "add_arm")) is float
+    assert choices_of(arms.to_json()).arms == [10, 20, 30, 40.0]  # none is there twice
+    mixed = Arms([True, 1, "1"])
+    same = [True, 1.0, np.str_("1"), np.bool_(1)]
+    assert [mixed.index(one, "record") for one in same] == [0, 1, 2, 0]
+
+
+def test_the_last_arm_stays() -> None:
+    arms = Arms(["a", "b"])
+    arms.remove("a", "remove_arm")
+    with pytest.raises(ValueError, match="at least one arm must stay"):
+        arms.remove("b", "remove_arm")
+
+
+def test_a_table_that_loses_a_row_or_a_cell_is_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="no name twice"):
+        Arms(pandas.DataFrame({"kg": [1.0, 2.0, 4.0]}, index=["a", "b", "a"]))
+    with pytest.raises(ValueError, match=r"arms\['b'\]\['kg'\].*none missing"):
+        Arms(pandas.DataFrame({"kg": [1.0, math.nan]}, index=["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    "bad", [[["a"], ["b"]], [1, math.nan], [{}, {}], (1, 1 << 2000), [np.timedelta64(1, "ns"), 2]]
+)
+def test_categories_that_are_none_are_refused(bad: Any) -> None:
+    with pytest.raises(ValueError, match=r"The 'x' parameter of Knobs must be \(low, high\)"):
+        Knobs(x=bad)
+
+
+def test_a_list_is_categories_and_a_tuple_a_range() -> None:
+    both = Knobs(x=[1, 2, "int"], y=(1, 2, "int"))
+    assert both.categories == {"x": (1, 2, "int")}
+    again = Knobs.from_json(json.loads(json.dumps(both.to_json())))
+    assert again.categories == both.categories
+    assert again.points(100) == both.points(100)
+    assert len(both.points(100)) == 6
+
+
+def test_true_is_not_the_category_1() -> None:
+    knobs = Knobs(x=[1, 2, True])
+    assert [knobs.place({"x": one})[0] for one in (1, np.int64(2), np.bool_(1))] == [0, 0.5, 1]
+    with pytest.raises(ValueError, match="'x'"):
+        Knobs(x=[1, 2]).place({"x": True})
+
+
+def test_one_point_is_no_choice() -> None:
+    with pytest.raises(ValueError, match="at least two points"):
+        choices_of(Knobs(x=["A"]))
+    with pytest.raises(ValueError, match="candidates"):
+        choices_of(Arms([1, 2]), 0)

@@ -7,10 +7,13 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 from wgp_agents.live.rewards import RewardKind, Rewards, Unit
 from wgp_agents.live.times import as_seconds, as_time
+
+HUGE = pytest.param(10**400, id="huge")  # no float holds it
 
 
 @pytest.mark.parametrize("kind", ["real", "clicks", "counts", "heavy-tailed"])
@@ -58,6 +61,8 @@ def test_the_unit_is_the_median_and_the_spread_of_what_is_not_odd() -> None:
     [
         ("real", math.nan), ("real", math.inf), ("real", "3"), ("real", [1.0]), ("clicks", 1.5),
         ("clicks", -0.1), ("counts", -1), ("heavy-tailed", math.nan),
+        pytest.param("real", 10**400, id="huge"),
+        pytest.param("real", -(10**400), id="huge loss"),
     ],
 )  # fmt: skip
 def test_what_is_no_reward_is_refused(kind: RewardKind, bad: Any) -> None:
@@ -75,10 +80,23 @@ def test_times_are_numbers_or_dates() -> None:
     assert as_time(17, "ask") == 17.0
 
 
-@pytest.mark.parametrize("bad", ["soon", math.nan, True, None, [1]])
+@pytest.mark.parametrize(
+    "bad", ["soon", math.nan, True, None, [1], HUGE, np.datetime64("NaT"), pandas.NaT]
+)
 def test_what_is_no_time_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="The 'time' parameter of ask"):
         as_time(bad, "ask")
+
+
+def test_a_time_is_of_the_kind_that_is_expected() -> None:
+    assert as_time("1970-01-02", "ask", dated=True) == 86_400.0
+    assert as_time(3, "ask", dated=False) == 3.0
+    for bad in (86_400, np.float64(1.0)):
+        with pytest.raises(ValueError, match=r"must be a date.* as the timescale is a duration"):
+            as_time(bad, "ask", dated=True)
+    for late in ("1970-01-02", date(1970, 1, 2), np.datetime64("1970-01-02")):
+        with pytest.raises(ValueError, match="must be a finite number, as the timescale is one"):
+            as_time(late, "ask", dated=False)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +104,15 @@ def test_what_is_no_time_is_refused(bad: Any) -> None:
     [
         ("1 day", (86_400.0, True)), ("6 hours", (21_600.0, True)), ("90 min", (5_400.0, True)),
         ("week", (604_800.0, True)), (timedelta(hours=1), (3_600.0, True)), (0.5, (0.5, False)),
-        ("2d", (172_800.0, True)),
+        ("2d", (172_800.0, True)), ("1 hr", (3_600.0, True)), ("2 hrs", (7_200.0, True)),
+        ("5 mins", (300.0, True)), ("1 sec", (1.0, True)),
     ],
 )  # fmt: skip
 def test_timescales(given: Any, expected: tuple[float, bool]) -> None:
     assert as_seconds(given, "LiveBandit") == expected
 
 
-@pytest.mark.parametrize("bad", ["a while", "0 days", 0, -1, math.inf, True, ""])
+@pytest.mark.parametrize("bad", ["a while", "0 days", 0, -1, math.inf, True, "", HUGE])
 def test_what_is_no_timescale_is_refused(bad: Any) -> None:
-    with pytest.raises(ValueError, match="The 'timescale' parameter of LiveBandit"):
+    with pytest.raises(ValueError, match=r"The 'timescale' parameter of LiveBandit .*second, minu"):
         as_seconds(bad, "LiveBandit")

@@ -19,15 +19,16 @@ from wgp_agents.live.follower import Follower
 from wgp_agents.live.history import answered, history_of
 from wgp_agents.live.insight import Insight, insight_of, posterior_of
 from wgp_agents.live.knobs import Knobs
-from wgp_agents.live.occasion import Occasion, occasion_of
-from wgp_agents.live.past import replay_of, rows_of_log
+from wgp_agents.live.occasion import Occasion, check_context, occasion_of, time_of
+from wgp_agents.live.past import replay_of, rows_of_log, table_of
 from wgp_agents.live.reasons import why
 from wgp_agents.live.report import Report
 from wgp_agents.live.reporting import report_of
 from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, checked_unit
 from wgp_agents.live.storage import Session, open_store
-from wgp_agents.live.times import Time, Timescale, as_seconds, as_time, when
+from wgp_agents.live.times import Time, Timescale, as_seconds, when
+from wgp_agents.live.values import features_of
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Json, Mask
 from wgp_gym.validation import check_int, reject
@@ -221,8 +222,8 @@ class LiveBandit:
             arms: The offers of this decision, by their ids, where it was made with `Offers`.
             allowed: The arms that may be chosen now. Default: all that are there.
             key: Asked again with the same key, the answer is the same; anew, if it was retracted.
-            time: When it is. Default: now, where `timescale` is a duration; it must be said where
-                that is a number.
+            time: When it is: a date, where `timescale` is a duration (default: now); a number,
+                where that is one. Without a timescale it is kept in the log and does nothing else.
 
         Raises:
             ValueError: If an argument does not fit.
@@ -276,7 +277,7 @@ class LiveBandit:
             index=cast(int, data["index"]),
             mean=cast("float | None", data.get("mean")),
             std=cast("float | None", data.get("std")),
-            time=when(event.time, self._settings.dated),
+            time=when(event.time, self._settings.dated or data.get("dated") is True),
             propensity=cast("float | None", data.get("propensity")),
             context=cast("Mapping[str, object] | None", data.get("context")),
             key=None if event.key is None else re.split(f"[{BATCH}{AGAIN}]", event.key)[0],
@@ -304,8 +305,9 @@ class LiveBandit:
                 reward.
         """
         paid = None if reward is None else self._settings.rewards.check(reward)
-        now = clock.time() if self._settings.dated else None
-        moment = now if time is None else as_time(time, "tell")
+        moment = clock.time() if self._settings.dated else None
+        if time is not None:
+            moment = time_of(self._settings, time, "tell")
         with self._follower.session() as session:
             history = history_of(session, self.name, decision, "tell")
             if history.told:
@@ -378,7 +380,9 @@ class LiveBandit:
             ValueError: If a row does not fit; then nothing is learned.
             ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
         """
-        rows = list(rows_of_log(log))
+        with self._follower.session():
+            choices = self._follower.choices
+        rows = list(rows_of_log(table_of(log, self._settings, choices)))
         with self._follower.session() as session:
             for row in rows:
                 time = cast("Time | None", row.time)
@@ -396,7 +400,9 @@ class LiveBandit:
     ) -> Replay:
         """Return what such a bandit, made anew, would have earned on a log of decisions.
 
-        What that means, by each method, stands in `wgp_agents.live.evaluation`.
+        What that means, by each method, stands in `wgp_agents.live.evaluation`. The agent chooses
+        among the arms that are there now; rows of arms that were removed stay, as ones on which
+        its choice is never the log's.
 
         Args:
             log: As in `fit`, with `propensity` where choices were not equally likely.
@@ -420,11 +426,11 @@ class LiveBandit:
     # Arms that come and go
 
     def add_arm(self, arm: object, features: Mapping[str, object] | None = None) -> None:
-        """Take in a new arm, or again one that was removed; what is known of the rest stays."""
+        """Take in a new arm, or again one that was removed: see `Arms.add`."""
         with self._follower.session() as session:
-            self._trial().add(arm, features, "add_arm")
-            row = None if features is None else cast(Json, dict(features))
-            event = Event("arms", None, {"added": cast(Json, arm), "features": row})
+            new = self._trial().add(arm, features, "add_arm")
+            row = None if features is None else cast(Json, features_of(features, "add_arm"))
+            event = Event("arms", None, {"added": new, "features": row})
             self._follower.rewrite(session, event, session.last + 1)
 
     def remove_arm(self, arm: object) -> None:
@@ -457,13 +463,11 @@ class LiveBandit:
         Raises:
             ValueError: If the agent has no posterior, or the arms are offers.
         """
-        moment = None if time is None else as_time(time, "expects")
+        moment = None if time is None else time_of(self._settings, time, "expects")
         with self._follower.session():
             if self._follower.choices.changing:
                 reject("arms", "expects", "arms that stay: of offers, see `ask`", "Offers")
-            occasion_of(
-                self._settings, self._follower.choices, context, None, time or 0.0, "expects"
-            )
+            check_context(self._settings, context, "expects")
             found, _ = self._known(moment, context)
         if found is None:
             reject("agent", "expects", "one with a posterior", self._settings.agent)

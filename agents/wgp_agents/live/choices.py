@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 import numpy as np
 
-from wgp_agents.live.knobs import Knobs, KnobValue, knobs_of_columns
+from wgp_agents.live.knobs import Knobs, knobs_of_columns, ranges_of
+from wgp_agents.live.values import (
+    KnobValue,
+    checked_arm,
+    features_of,
+    is_plain_number,
+    kind_and_value,
+)
 from wgp_gym.kernels import Empirical, Kernel, SquaredExponential
 from wgp_gym.types import Array, Mask
-from wgp_gym.validation import check_int, is_number, near_miss, reject
+from wgp_gym.validation import check_int, near_miss, reject
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,6 +46,7 @@ class Choices(ABC):
     arms: list[Arm]
     there: Mask
     changing: ClassVar[bool] = False
+    _known: Mapping[tuple[str, object] | None, int] = MappingProxyType({})
 
     @property
     @abstractmethod
@@ -55,26 +64,26 @@ class Choices(ABC):
         return False
 
     def index(self, arm: object, owner: str, name: str = "arm") -> int:
-        """Return the index of an arm.
+        """Return the index of an arm: numbers are the same by value, texts and bools by kind.
 
         Raises:
             ValueError: If there is no such arm.
         """
-        for i, known in enumerate(self.arms):
-            if type(known) is type(arm) and known == arm:
-                return i
-        if isinstance(arm, np.generic):
-            return self.index(arm.item(), owner, name)
-        if is_number(arm, int, float) and not isinstance(arm, bool):
-            for i, known in enumerate(self.arms):  # 10 is 10.0
-                if not isinstance(known, bool) and known == arm:
-                    return i
+        if self.has(arm):
+            return self._by_value()[kind_and_value(arm)]
         hint = near_miss(arm, [str(one) for one in self.arms])
         reject(name, owner, f"one of the {len(self.arms)} arms{hint}", arm)
 
     def has(self, arm: object) -> bool:
         """Tell whether there is such an arm, or was."""
-        return any(known == arm and type(known) is type(arm) for known in self.arms)
+        same = kind_and_value(arm)
+        return same is not None and same in self._by_value()
+
+    def _by_value(self) -> Mapping[tuple[str, object] | None, int]:
+        """Return the index of each arm."""
+        if len(self._known) != len(self.arms):  # some were added
+            self._known = {kind_and_value(arm): i for i, arm in enumerate(self.arms)}
+        return self._known
 
     def mask(self, allowed: Sequence[object] | None, owner: str) -> Mask | None:
         """Return which arms may be played; None: all.
@@ -99,15 +108,17 @@ class Choices(ABC):
         """Return at most so many places that fill those where arms may stand, `(q, d)`."""
         return self.places
 
-    def add(self, arm: object, features: Mapping[str, object] | None, owner: str) -> None:
-        """Take in a new arm, or one that was removed."""
+    def add(self, arm: object, features: Mapping[str, object] | None, owner: str) -> KnobValue:
+        """Take in a new arm, or one that was removed, and return it as the log writes it."""
         reject("arm", owner, f"left out: {type(self).__name__} has no single arms", arm)
 
     def remove(self, arm: object, owner: str) -> None:
         """Take an arm out of the choice; what is known of it stays."""
         i = self.index(arm, owner)
-        if not self.there[i] or self.there.sum() == 1:
-            reject("arm", owner, "one of several arms that are there", arm)
+        if not self.there[i]:
+            reject("arm", owner, "an arm that is there", arm)
+        if self.there.sum() == 1:
+            reject("arm", owner, "one of several: at least one arm must stay", arm)
         self.there[i] = False
 
     @abstractmethod
@@ -131,19 +142,22 @@ class Arms(Choices):
         self._features: dict[int, dict[str, KnobValue]] = {}
         if hasattr(arms, "to_dict") and hasattr(arms, "columns"):
             table = cast("DataFrame", arms)
-            arms = {
-                name: row for name, row in zip(table.index, table.to_dict("records"), strict=True)
-            }
+            if not table.index.is_unique:
+                reject("arms", "Arms", "a table that has no name twice", [*table.index])
+            arms = dict(zip(table.index, table.to_dict("records"), strict=True))
         if isinstance(arms, Mapping):
             self.arms = [checked_arm(arm) for arm in arms]
-            self._features = {i: features_of(f) for i, f in enumerate(arms.values())}
+            self._features = {
+                i: features_of(row, "Arms", f"arms[{arm!r}]")
+                for i, (arm, row) in enumerate(zip(self.arms, arms.values(), strict=True))
+            }
         elif isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray | range):
             reject("arms", "Arms", "a list, a dict or a DataFrame", arms)
         else:
             self.arms = [checked_arm(arm) for arm in arms]
         if len(self.arms) < 2:
             reject("arms", "Arms", "at least two arms", self.arms)
-        if len({(type(arm) is bool, arm) for arm in self.arms}) < len(self.arms):
+        if len({*map(kind_and_value, self.arms)}) < len(self.arms):
             reject("arms", "Arms", "arms of which none is there twice", self.arms)
         self.there = np.ones(len(self.arms), bool)
         self._check_features()
@@ -190,31 +204,35 @@ class Arms(Choices):
             return Empirical(np.eye(len(self.arms)))
         return SquaredExponential(LENGTHSCALE) if self.ordered else self.knobs.kernel()
 
-    def add(self, arm: object, features: Mapping[str, object] | None, owner: str) -> None:
+    def add(self, arm: object, features: Mapping[str, object] | None, owner: str) -> KnobValue:
         """Take in a new arm, with features where the others have some, or one that was removed.
+
+        The places of ordered arms, and of features, follow from the range of all that ever were:
+        one outside of it makes the others stand closer together.
 
         Raises:
             ValueError: If it is there, or is of another kind than the others.
         """
-        if self.has(arm):
-            i = self.index(arm, owner)
+        new = checked_arm(arm, owner, "arm")
+        if self.has(new):
+            i = self.index(new, owner)
             if self.there[i]:
                 reject("arm", owner, "a new arm", arm)
             self.there[i] = True
-            return
-        new = checked_arm(arm)
+            return cast(KnobValue, self.arms[i])
         if (features is not None) != bool(self._features):
             rule = "given" if self._features else "left out: the others have none"
             reject("features", owner, rule, features)
         if self.ordered and not is_plain_number(new):
             reject("arm", owner, "a number, as the others", arm)
         if features is not None:
-            row = features_of(features)
+            row = features_of(features, owner)
             if set(row) != set(self._features[0]):
                 reject("features", owner, f"a dict of {', '.join(self._features[0])}", features)
             self._features[len(self.arms)] = row
         self.arms.append(new)
         self.there = np.append(self.there, True)
+        return new
 
     def to_json(self) -> dict[str, object]:
         """Return what `choices_of` makes again."""
@@ -236,6 +254,8 @@ class KnobGrid(Choices):
         self.knobs = knobs
         self.candidates = check_int("candidates", candidates, "LiveBandit", 2, 10_000)
         self.arms = [*knobs.points(self.candidates)]
+        if len(self.arms) < 2:
+            reject("arms", "LiveBandit", "Knobs(...) of at least two points", self.arms)
         self.there = np.ones(len(self.arms), bool)
         self._places = np.array([knobs.place(cast("dict[str, object]", a)) for a in self.arms])
 
@@ -251,7 +271,7 @@ class KnobGrid(Choices):
 
     def index(self, arm: object, owner: str, name: str = "arm") -> int:
         """Return the nearest point."""
-        place = self.knobs.place(cast("Mapping[str, object]", arm), owner)
+        place = self.knobs.place(cast("Mapping[str, object]", arm), owner, name)
         return int(np.sum((self._places - place) ** 2, axis=1).argmin())
 
     def to_json(self) -> dict[str, object]:
@@ -301,6 +321,9 @@ def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
     Raises:
         ValueError: If there is nothing to choose from.
     """
+    if candidates != CANDIDATES and not isinstance(given, Knobs):
+        rule = "left out: Knobs alone are looked at on so many points"
+        reject("candidates", "LiveBandit", rule, candidates)
     if isinstance(given, Choices):
         return given
     if isinstance(given, Knobs):
@@ -318,33 +341,9 @@ def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
         made.there = np.ones(len(made.arms), bool)
         return made
     if isinstance(given, Mapping) and given.get("kind") == "Knobs":
-        knobs = cast("dict[str, Sequence[object]]", given["knobs"])
-        return KnobGrid(Knobs(**knobs), cast(int, given["candidates"]))
+        knobs = Knobs.from_json(cast("dict[str, object]", given["knobs"]))
+        return KnobGrid(knobs, cast(int, given["candidates"]))
     if isinstance(given, Mapping) and given.get("kind") == "Offers":
-        features = cast("dict[str, Sequence[object]]", given["features"])
-        return Offers(cast(int, given["most"]), **features)
+        features = cast("dict[str, object]", given["features"])
+        return Offers(cast(int, given["most"]), **ranges_of(features))
     reject("arms", "LiveBandit", "Arms(...), Knobs(...) or Offers(...)", given)
-
-
-def is_plain_number(value: object) -> bool:
-    """Tell whether an arm is a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def checked_arm(arm: object) -> KnobValue:
-    """Return a single arm as the user wrote it: a number or a text."""
-    plain = arm.item() if isinstance(arm, np.generic) else arm
-    if not isinstance(plain, str | int | float | bool) or plain != plain:
-        reject("arms", "Arms", "numbers or texts", arm)
-    if isinstance(plain, float) and not np.isfinite(plain):
-        reject("arms", "Arms", "finite numbers or texts", arm)
-    return plain
-
-
-def features_of(given: object) -> dict[str, KnobValue]:
-    """Return the features of one arm, by name."""
-    if isinstance(given, Mapping):
-        return {str(name): checked_arm(value) for name, value in given.items()}
-    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-        return {f"x{i}": checked_arm(value) for i, value in enumerate(given)}
-    return {"x0": checked_arm(given)}

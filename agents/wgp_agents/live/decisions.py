@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,17 +12,28 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from wgp_gym.types import Array, Indices, Mask
-from wgp_gym.validation import as_floats, cut, reject, shown
+from wgp_gym.validation import as_floats, cut, is_number, reject, shown
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Context", "Decisions", "Label", "read_decisions"]
+__all__ = [
+    "Context",
+    "Decisions",
+    "Label",
+    "LogLike",
+    "Reader",
+    "read_decisions",
+    "read_table",
+    "reader_of",
+]
 
 Label: TypeAlias = Any
 """What a user calls an arm: a name, a number."""
 Context: TypeAlias = Mapping[str, object]
 """What was known when a decision was taken, by the names of its columns."""
+Reader: TypeAlias = Callable[[str], object]
+"""What makes a value of a text in a file."""
 LogLike: TypeAlias = "pandas.DataFrame | str | PathLike[str]"
 
 NEEDED = ("arm", "reward")
@@ -58,6 +69,23 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.arms)
 
+    def among(self, there: Mask) -> Decisions:
+        """Return the same log for an agent that has only the arms that are there, `(K,)`.
+
+        What was played may be another.
+
+        Raises:
+            ValueError: If none of them was allowed in some row.
+        """
+        allowed = np.broadcast_to(there, (len(self), self.num_arms))
+        if self.allowed is not None:
+            allowed = allowed & self.allowed
+        none = ~allowed.any(axis=1)
+        if none.any():
+            rule = "a table whose every row allows an arm that is there"
+            reject("log", "replay", rule, f"row {int(none.argmax())}")
+        return replace(self, allowed=allowed)
+
 
 def read_decisions(
     log: LogLike,
@@ -84,7 +112,8 @@ def read_decisions(
         ModuleNotFoundError: If pandas is not installed: the extra "tables" brings it.
     """
     index, count = _indices(arms, num_arms)
-    frame = _frame(log, text=not callable(arms) and all(isinstance(one, str) for one in arms))
+    texts = not callable(arms) and all(isinstance(one, str) for one in arms)
+    frame = read_table(log, {"arm": str} if texts else {})
     for name in NEEDED:
         if name not in frame.columns:
             reject("log", "replay", f"a table with the columns {NEEDED}", list(frame.columns))
@@ -111,13 +140,28 @@ def read_decisions(
     )
 
 
-def _frame(log: LogLike, text: bool) -> pandas.DataFrame:
-    """The table; where all labels are texts, so are those of a file, as "007"."""
+def read_table(log: LogLike, readers: Mapping[str, Reader]) -> pandas.DataFrame:
+    """Return the table of a log; of a file, some columns as they are read from its texts.
+
+    Args:
+        log: A DataFrame, or the path of a CSV file.
+        readers: What makes a value of each text in these columns, as "007" and "NA".
+    """
     import pandas
 
     if isinstance(log, pandas.DataFrame):
         return log
-    return pandas.read_csv(log, dtype={"arm": str} if text else None)
+    return pandas.read_csv(log, converters=dict(readers))
+
+
+def reader_of(labels: Sequence[object]) -> Reader | None:
+    """Return what reads these labels from a file; None: none is a text, pandas reads the rest."""
+    if not any(isinstance(one, str) for one in labels):
+        return None
+    known = {f"{one:g}": one for one in labels if is_number(one, int, float)}  # 10.0 is also "10"
+    known |= {str(one): one for one in labels if not isinstance(one, str)}
+    known |= {one: one for one in labels if isinstance(one, str)}  # the text "1" before the number
+    return lambda text: known.get(text, text)
 
 
 def _indices(
@@ -172,6 +216,9 @@ def _elapsed(frame: pandas.DataFrame, timescale: float | str | timedelta, kept: 
         reject("timescale", "replay", "left out: the log has no column 'time'", timescale)
     times = frame["time"]
     if not pandas.api.types.is_numeric_dtype(times):
+        if isinstance(timescale, int | float):
+            rule = "a span as '1 day', where times are dates"
+            reject("timescale", "replay", rule, timescale)
         try:
             dates = pandas.to_datetime(times, utc=True, format="ISO8601")
             timescale = pandas.Timedelta(timescale).total_seconds()
@@ -180,7 +227,8 @@ def _elapsed(frame: pandas.DataFrame, timescale: float | str | timedelta, kept: 
             reject("timescale", "replay", rule, timescale)
         times = (dates - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(seconds=1)
     if not (isinstance(timescale, int | float) and timescale > 0):
-        reject("timescale", "replay", "above 0, in the unit of 'time'", timescale)
+        rule = "a number above 0, in the unit of 'time', where that is no date"
+        reject("timescale", "replay", rule, timescale)
     steps = np.diff(as_floats("log", times.to_numpy(), "replay", "of numeric times")[kept])
     if not (steps >= 0).all():  # NaN is not either
         reject("log", "replay", "sorted by 'time', with a time in every row", times.to_numpy())

@@ -64,7 +64,7 @@ from scipy import stats
 from wgp_agents.live.decisions import Context, Decisions, Label, LogLike, read_decisions
 from wgp_agents.live.estimators import doubly_robust_terms, ratio_terms, standard_error
 from wgp_agents.live.player import Learner, Player, along_the_log, own_plays
-from wgp_gym.types import Array, Indices
+from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import check_choice, check_float, check_int, reject
 
 __all__ = ["Method", "Replay", "replay"]
@@ -122,6 +122,7 @@ def replay(
     level: float = 0.95,
     seed: int = 0,
     told_as: Callable[[float], float] = float,
+    there: Mask | None = None,
 ) -> Replay:
     """Return what an agent would have earned on a log; see this module for what that means.
 
@@ -150,6 +151,8 @@ def replay(
         level: The probability with which the interval holds, in (0, 1).
         seed: Of the agent, and of the coins of rejection, at least 0.
         told_as: What the agent is told of a reward, where that is not the log's number.
+        there: Which arms the agent has, `(K,)`. Default: all. The log's own choice may be of
+            another: then the agent's is never the same.
 
     Raises:
         ValueError: If a parameter or the log is not as it should be, or no row can be used.
@@ -168,6 +171,8 @@ def replay(
         check_int("lags", lags, owner, 0)
     rows = read_decisions(log, arms, num_arms=num_arms, timescale=timescale)
     chances = _propensities(rows, method)
+    if there is not None:  # after the chances of the log, which had the others, too
+        rows = rows.among(there)
     player = Player(make_agent(), rows, features, seed, told_as)
     # Coins of their own: the log, if simulated, may come from `default_rng(seed)`.
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))

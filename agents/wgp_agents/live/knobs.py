@@ -8,25 +8,26 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Self, TypeAlias, cast
 
 import numpy as np
 from scipy.stats import qmc
 
+from wgp_agents.live.values import KnobValue, kind_and_value, plain
 from wgp_gym.kernel_algebra import OnColumns
 from wgp_gym.kernels import Categorical, Kernel, SquaredExponential
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, is_number, near_miss, reject
 
-__all__ = ["KnobRange", "KnobValue", "Knobs", "knobs_of_columns"]
+__all__ = ["KnobRange", "Knobs", "knobs_of_columns", "ranges_of"]
 
-KnobValue: TypeAlias = "float | int | str | bool"
 KnobRange: TypeAlias = "Sequence[object]"
-"""(low, high), (low, high, "int"), (low, high, "log"), or a list of categories."""
+"""A tuple (low, high), (low, high, "int") or (low, high, "log"), or a list of categories."""
 
 KINDS = ("float", "int", "log")
 RANGE_RULE = (
-    "(low, high), (low, high, 'int') or (low, high, 'log') with low < high, or a list of texts"
+    "(low, high), (low, high, 'int') or (low, high, 'log') with low < high, or a list of texts, "
+    "numbers or bools of which none is there twice"
 )
 ALIKE = 0.5  # what two categories of one knob share, before anything is known
 LENGTHSCALE = 0.2  # of a knob's range
@@ -48,15 +49,15 @@ class Axis:
     high: float
     kind: str
 
-    def place(self, value: object, owner: str) -> float:
-        """Return where a value stands in [0, 1]."""
-        if not is_number(value, int, float, np.integer, np.floating) or isinstance(value, bool):
-            reject(self.name, owner, f"a number in [{self.low:g}, {self.high:g}]", value)
-        number = float(value)  # type: ignore[arg-type]  # one of the kinds above
-        if not self.low <= number <= self.high:
-            reject(self.name, owner, f"in [{self.low:g}, {self.high:g}]", value)
+    def place(self, value: object, owner: str, name: str) -> float:
+        """Return where a value stands in [0, 1]; messages call it by `name`."""
+        if not is_number(value, int, float, np.integer, np.floating):
+            reject(name, owner, f"a number in [{self.low:g}, {self.high:g}]", value)
+        if not self.low <= value <= self.high:  # type: ignore[operator]  # one of the kinds above
+            reject(name, owner, f"in [{self.low:g}, {self.high:g}]", value)
+        number = float(value)  # type: ignore[arg-type]
         if self.kind == "int" and number != round(number):
-            reject(self.name, owner, "a whole number", value)
+            reject(name, owner, "a whole number", value)
         if self.kind == "log":
             return math.log(number / self.low) / math.log(self.high / self.low)
         return (number - self.low) / (self.high - self.low)
@@ -78,9 +79,9 @@ class Axis:
         """How many values there are."""
         return self.high - self.low + 1 if self.kind == "int" else math.inf
 
-    def to_json(self) -> list[object]:
-        """Return the range, with its kind, so that it is not read as two categories."""
-        return [self.low, self.high, self.kind]
+    def to_json(self) -> dict[str, object]:
+        """Return the range, by words, so that it is not read as categories."""
+        return {"low": self.low, "high": self.high, "kind": self.kind}
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,13 @@ class Choice:
     name: str
     values: tuple[KnobValue, ...]
 
-    def place(self, value: object, owner: str) -> float:
-        """Return where a category stands in [0, 1]."""
-        if value not in self.values:
+    def place(self, value: object, owner: str, name: str) -> float:
+        """Return where a category stands in [0, 1]; messages call it by `name`."""
+        known, same = [*map(kind_and_value, self.values)], kind_and_value(value)
+        if same not in known:
             hint = near_miss(value, [str(one) for one in self.values])
-            reject(self.name, owner, f"one of {list(self.values)}{hint}", value)
-        return self.values.index(value) / max(len(self.values) - 1, 1)
+            reject(name, owner, f"one of {list(self.values)}{hint}", value)
+        return known.index(same) / max(len(self.values) - 1, 1)
 
     def value(self, place: float) -> KnobValue:
         """Return the category at a place."""
@@ -144,21 +146,34 @@ class Knobs:
         """The number of knobs d."""
         return len(self._axes)
 
-    def place(self, point: Mapping[str, object], owner: str = "Knobs") -> Array:
+    @property
+    def categories(self) -> dict[str, tuple[KnobValue, ...]]:
+        """The categories of the knobs that have some, by name."""
+        return {axis.name: axis.values for axis in self._axes if isinstance(axis, Choice)}
+
+    def place(
+        self, point: Mapping[str, object], owner: str = "Knobs", name: str | None = None
+    ) -> Array:
         """Return where a point stands, `(d,)`.
+
+        Args:
+            point: A value for each knob.
+            owner: Whose parameter it is, for messages.
+            name: The parameter's name; default: "point", or a knob's by itself.
 
         Raises:
             ValueError: If a knob is missing, unknown or out of its range.
         """
+        whole = name or "point"
         if not isinstance(point, Mapping):
-            reject("point", owner, f"a dict of {', '.join(self.names)}", point)
-        for name in point:
-            if name not in self.names:
-                reject("point", owner, f"a dict of {', '.join(self.names)}", name)
-        missing = [name for name in self.names if name not in point]
-        if missing:
-            reject("point", owner, f"a dict with all of {', '.join(self.names)}", dict(point))
-        return np.array([axis.place(point[axis.name], owner) for axis in self._axes])
+            reject(whole, owner, f"a dict of {', '.join(self.names)}", point)
+        for word in point:
+            if word not in self.names:
+                reject(whole, owner, f"a dict of {', '.join(self.names)}", word)
+        if any(word not in point for word in self.names):
+            reject(whole, owner, f"a dict with all of {', '.join(self.names)}", dict(point))
+        parts = {word: word if name is None else f"{name}[{word!r}]" for word in self.names}
+        return np.array([a.place(point[a.name], owner, parts[a.name]) for a in self._axes])
 
     def point(self, place: Array) -> dict[str, KnobValue]:
         """Return the point at a place `(d,)`."""
@@ -219,8 +234,23 @@ class Knobs:
         return functools.reduce(operator.mul, parts)
 
     def to_json(self) -> dict[str, object]:
-        """Return what `Knobs(**...)` makes again, as JSON may hold it."""
+        """Return what `from_json` makes again."""
         return {axis.name: axis.to_json() for axis in self._axes}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, object]) -> Self:
+        """Return the knobs that `to_json` wrote."""
+        return cls(**ranges_of(found))
+
+
+def ranges_of(found: Mapping[str, object]) -> dict[str, KnobRange]:
+    """Return the ranges that `Knobs.to_json` wrote, as `Knobs` takes them."""
+    return {
+        name: tuple(row[word] for word in ("low", "high", "kind"))
+        if isinstance(row, Mapping)
+        else cast("Sequence[object]", row)
+        for name, row in found.items()
+    }
 
 
 def axis_of(name: str, given: object) -> Axis | Choice:
@@ -231,14 +261,11 @@ def axis_of(name: str, given: object) -> Axis | Choice:
     """
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
         reject(name, "Knobs", RANGE_RULE, given)
-    first = [*given][:2]
-    numbers = len(first) == 2 and all(
-        is_number(one, int, float, np.integer, np.floating) and not isinstance(one, bool)
-        for one in first
-    )
-    if numbers and (isinstance(given, tuple) or (len(given) == 3 and given[2] in KINDS)):
-        low, high = float(cast(float, first[0])), float(cast(float, first[1]))
-        kind = given[2] if len(given) == 3 else "float"
+    keys = [kind_and_value(one) for one in given]
+    numbers = [one for one in keys[:2] if one is not None and one[0] == "number"]
+    if len(numbers) == 2 and isinstance(given, tuple):
+        low, high = (float(cast(float, number)) for _, number in numbers)
+        kind = plain(given[2]) if len(given) == 3 else "float"
         fits = len(given) <= 3 and kind in KINDS and low < high
         fits = fits and math.isfinite(high - low) and not (kind == "log" and low <= 0)
         if kind == "int":
@@ -246,14 +273,9 @@ def axis_of(name: str, given: object) -> Axis | Choice:
         if not fits:
             reject(name, "Knobs", RANGE_RULE, given)
         return Axis(name, low, high, cast(str, kind))
-    values = tuple(
-        cast(KnobValue, one.item() if isinstance(one, np.generic) else one) for one in given
-    )
-    if len(set(values)) < len(values) or not all(
-        isinstance(v, str | int | float | bool) for v in values
-    ):
+    if None in keys or len({*keys}) < len(keys):
         reject(name, "Knobs", RANGE_RULE, given)
-    return Choice(name, values)
+    return Choice(name, tuple(cast(KnobValue, plain(one)) for one in given))
 
 
 def knobs_of_columns(columns: Mapping[str, Sequence[KnobValue]]) -> Knobs:
@@ -265,5 +287,5 @@ def knobs_of_columns(columns: Mapping[str, Sequence[KnobValue]]) -> Knobs:
             low, high = float(min(numbers)), float(max(numbers))
             found[name] = (low, high if high > low else low + 1.0)
         else:
-            found[name] = sorted(set(values), key=str)
+            found[name] = sorted({kind_and_value(v): v for v in values}.values(), key=str)
     return Knobs(**found)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from wgp_agents.live.choices import Choices
+from wgp_agents.live.decisions import read_table, reader_of
 from wgp_agents.live.evaluation import Method, Replay, replay
 from wgp_agents.live.rewards import FIRST, Unit
 from wgp_agents.live.settings import Settings
@@ -15,9 +16,11 @@ from wgp_gym.types import Array
 from wgp_gym.validation import reject
 
 if TYPE_CHECKING:
+    import pandas
+
     from wgp_agents.live.decisions import LogLike
 
-__all__ = ["Row", "replay_of", "rows_of_log"]
+__all__ = ["Row", "replay_of", "rows_of_log", "table_of"]
 
 CONTEXT = "context_"  # what the names of a context's columns begin with
 
@@ -38,16 +41,25 @@ class Row(NamedTuple):
     time: object | None
 
 
-def rows_of_log(log: LogLike) -> Iterator[Row]:
-    """Yield the decisions of a log: a DataFrame, or the path of a CSV file.
+def table_of(log: LogLike, settings: Settings, choices: Choices) -> pandas.DataFrame:
+    """Return the table of a log: of a file, arms and categories that are texts stay texts.
+
+    Raises:
+        ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
+    """
+    known: dict[str, Sequence[object]] = {"arm": choices.arms}
+    if settings.knobs is not None:
+        known |= {CONTEXT + name: row for name, row in settings.knobs.categories.items()}
+    readers = {name: reader_of(labels) for name, labels in known.items()}
+    return read_table(log, {name: one for name, one in readers.items() if one is not None})
+
+
+def rows_of_log(frame: pandas.DataFrame) -> Iterator[Row]:
+    """Yield the decisions of a log.
 
     Raises:
         ValueError: If it has no columns `arm` and `reward`.
-        ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
     """
-    import pandas
-
-    frame = log if isinstance(log, pandas.DataFrame) else pandas.read_csv(log)
     for name in ("arm", "reward"):
         if name not in frame.columns:
             reject("log", "fit", "a table with the columns 'arm' and 'reward'", [*frame.columns])
@@ -71,23 +83,25 @@ def replay_of(
 ) -> Replay:
     """Return what the agent of a bandit, made anew, would have earned on a log: see `replay`.
 
-    Where it is told a unit of rewards, that is learned from the first ten of the log.
+    Where it is told a unit of rewards, that is learned from the first ten of the log. It chooses
+    among the arms that are there; on rows of arms that were removed its choice is never the log's.
     """
     if choices.changing:
         reject("arms", "replay", "Arms or Knobs: a log has no offers", type(choices).__name__)
     unit = settings.given_unit or Unit()
     agent = settings.make_agent(choices)
+    table = table_of(log, settings, choices)
     if settings.unit is None and settings.rewards.needs_unit(agent.takes_units):
-        first = [row.reward for row in rows_of_log(log) if row.reward is not None][:FIRST]
+        first = [row.reward for row in rows_of_log(table) if row.reward is not None][:FIRST]
         unit = Unit.of(settings.rewards.straightened(first)) if first else unit
 
     def _places(context: Mapping[str, object]) -> Array:
         assert settings.knobs is not None
         named = {name.removeprefix(CONTEXT): value for name, value in context.items()}
-        return settings.shown(choices, settings.knobs.place(named, "replay"), None)
+        return settings.shown(choices, settings.knobs.place(named, "replay", "context"), None)
 
     return replay(
-        log,
+        table,
         lambda: settings.make_agent(choices),
         lambda label: choices.index(label, "replay"),
         method=method,
@@ -97,5 +111,6 @@ def replay_of(
         max_weight=max_weight,
         level=level,
         seed=seed,
+        there=None if choices.there.all() else choices.there,
         told_as=lambda reward: float(settings.rewards.read(np.asarray(reward), unit)),
     )

@@ -10,7 +10,7 @@ from typing import cast
 
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import Choices
-from wgp_agents.live.events import Event
+from wgp_agents.live.events import ENCODE, Event
 from wgp_agents.live.facts import Arm, Change, Choice, Clock, Considered, History, Unit
 from wgp_agents.live.follower import changes
 from wgp_agents.live.insight import Insight
@@ -69,18 +69,18 @@ def rows_of(events: Sequence[Event]) -> list[Row]:
     return list(rows.values())
 
 
-def tallies_of(rows: Sequence[Row]) -> dict[object, Tally]:
-    """Return what the decisions say of each arm, by its label's text."""
-    found: dict[object, Tally] = {}
+def tallies_of(rows: Sequence[Row]) -> dict[str, Tally]:
+    """Return what the decisions say of each arm, by its label as JSON."""
+    found: dict[str, Tally] = {}
     recent = deque(rows, maxlen=LAST)
     for row in rows:
-        tally = found.setdefault(text(row.asked.data["arm"]), Tally())
+        tally = found.setdefault(ENCODE(row.asked.data["arm"]), Tally())
         tally.plays += 1
         tally.last = row
         if row.reward is not None:
             tally.last_reward = row.reward
     for row in recent:
-        found[text(row.asked.data["arm"])].recent += 1
+        found[ENCODE(row.asked.data["arm"])].recent += 1
     return found
 
 
@@ -140,13 +140,13 @@ def report_of(
 def arms_of(
     choices: Choices,
     expects: Posterior | None,
-    tallies: Mapping[object, Tally],
+    tallies: Mapping[str, Tally],
     recent: int,
 ) -> tuple[Arm, ...]:
     """Return what is known of each arm; of offers, nothing is kept."""
     found = []
     for i, label in enumerate(choices.arms):
-        tally = tallies.get(text(cast(Json, label)), Tally())
+        tally = tallies.get(ENCODE(label), Tally())
         mean = None if expects is None else float(expects.mean[i])
         half = None if expects is None else BAND * float(expects.std[i])
         known = mean is not None and half is not None and math.isfinite(half)

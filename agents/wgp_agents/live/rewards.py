@@ -99,6 +99,8 @@ class Rewards:
         rule = rules.get(self.kind, "a finite number; None if it will never come")
         if not is_number(reward, int, float, np.integer, np.floating, bool, np.bool_):
             reject("reward", "tell", rule, reward)
+        if isinstance(reward, int) and reward.bit_length() > 1000:  # more than a float holds
+            reject("reward", "tell", rule, reward)
         value = float(reward)  # type: ignore[arg-type]  # one of the kinds above
         low = -math.inf if self.kind in ("real", "heavy-tailed") else 0.0
         high = 1.0 if self.kind == "clicks" else math.inf

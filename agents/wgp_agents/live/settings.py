@@ -73,7 +73,7 @@ class Settings:
     @cached_property
     def knobs(self) -> Knobs | None:
         """The contexts, if there are some."""
-        return None if self.contexts is None else Knobs(**self.contexts)  # type: ignore[arg-type]
+        return None if self.contexts is None else Knobs.from_json(self.contexts)
 
     @property
     def given_unit(self) -> Unit | None:

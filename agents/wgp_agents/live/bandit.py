@@ -10,32 +10,26 @@ from typing import TYPE_CHECKING, Self, cast, overload
 
 import numpy as np
 
-from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
 from wgp_agents.live.decision import Decision
-from wgp_agents.live.evaluation import Method, Replay
 from wgp_agents.live.events import Event
 from wgp_agents.live.follower import Follower
 from wgp_agents.live.history import answered, history_of
-from wgp_agents.live.insight import Insight, insight_of, posterior_of
 from wgp_agents.live.knobs import Knobs
-from wgp_agents.live.occasion import Occasion, check_context, occasion_of, time_of
-from wgp_agents.live.past import replay_of, rows_of_log, table_of
+from wgp_agents.live.occasion import Occasion, occasion_of, time_of
+from wgp_agents.live.past import rows_of_log, table_of
 from wgp_agents.live.reasons import why
-from wgp_agents.live.report import Report
-from wgp_agents.live.reporting import report_of
 from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, checked_unit
 from wgp_agents.live.storage import Session, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, when
 from wgp_agents.live.values import features_of
+from wgp_agents.live.watched import Watched
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Json, Mask
 from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from wgp_agents.live.decisions import LogLike
 
 __all__ = ["LiveBandit"]
@@ -44,7 +38,7 @@ MOST_AT_ONCE = 1_000  # decisions of one `ask`
 BATCH, AGAIN = "\x1f", "\x1e"  # behind a key: which of several; asked anew after it was retracted
 
 
-class LiveBandit:
+class LiveBandit(Watched):
     """An agent on a running system.
 
         seller = LiveBandit(Arms([9.99, 10.99, 12.99]), storage="shop.db", name="espresso")
@@ -389,40 +383,6 @@ class LiveBandit:
                 self._record(session, row.arm, row.reward, row.context, time)
         return len(rows)
 
-    def replay(
-        self,
-        log: LogLike,
-        *,
-        method: Method = "rejection",
-        max_weight: float | None = None,
-        level: float = 0.95,
-        seed: int = 0,
-    ) -> Replay:
-        """Return what such a bandit, made anew, would have earned on a log of decisions.
-
-        What that means, by each method, stands in `wgp_agents.live.evaluation`. The agent chooses
-        among the arms that are there now; rows of arms that were removed stay, as ones on which
-        its choice is never the log's.
-
-        Args:
-            log: As in `fit`, with `propensity` where choices were not equally likely.
-            method: "rejection", "ips", "snips" or "doubly-robust".
-            max_weight: The largest weight of a row.
-            level: The probability with which the interval holds.
-            seed: Of the agent.
-        """
-        with self._follower.session():
-            choices = self._follower.choices
-        return replay_of(
-            log,
-            self._settings,
-            choices,
-            method=method,
-            max_weight=max_weight,
-            level=level,
-            seed=seed,
-        )
-
     # Arms that come and go
 
     def add_arm(self, arm: object, features: Mapping[str, object] | None = None) -> None:
@@ -446,67 +406,3 @@ class LiveBandit:
         trial = choices_of(self._follower.choices.to_json())
         trial.there = self._follower.choices.there.copy()
         return trial
-
-    # What is known
-
-    def expects(
-        self, *, context: Mapping[str, object] | None = None, time: Time | None = None
-    ) -> Posterior:
-        """Return the expected reward of all arms, and its standard deviation, `(n,)` each.
-
-        They are in the user's unit, and of what is known: open decisions have told nothing.
-
-        Args:
-            context: The occasion that is meant, where the bandit has contexts.
-            time: Of when; default: of the last decision. Without a timescale it does nothing.
-
-        Raises:
-            ValueError: If the agent has no posterior, or the arms are offers.
-        """
-        moment = None if time is None else time_of(self._settings, time, "expects")
-        with self._follower.session():
-            if self._follower.choices.changing:
-                reject("arms", "expects", "arms that stay: of offers, see `ask`", "Offers")
-            check_context(self._settings, context, "expects")
-            found, _ = self._known(moment, context)
-        if found is None:
-            reject("agent", "expects", "one with a posterior", self._settings.agent)
-        return found
-
-    def _known(
-        self, time: float | None, context: Mapping[str, object] | None
-    ) -> tuple[Posterior | None, Insight]:
-        """Return what is expected of the arms in the user's unit, and what the agent says."""
-        follower, settings = self._follower, self._settings
-        shown = None
-        if context is not None and settings.knobs is not None:
-            shown = settings.shown(follower.choices, settings.knobs.place(context), None)
-        learner, rewards = follower.learner, settings.rewards
-        with learner.known(time, shown) as agent:
-            found, insight = posterior_of(agent), insight_of(agent)
-        if found is None or (settings.is_contextual(follower.choices) and shown is None):
-            return None, insight
-        mean = rewards.written(found.mean, learner.unit)
-        return Posterior(mean, rewards.spread(*found, learner.unit)), insight
-
-    def report(self) -> Report:
-        """Return what there is to say of it: arms, bands, memory, changes, the last decision.
-
-        Where it has contexts, what is expected of the arms is for that of the last decision.
-        """
-        with self._follower.session() as session:
-            events = session.events()
-            asked = [event for event in events if event.kind == "asked"]
-            context = asked[-1].data.get("context") if asked else None
-            expects, insight = self._known(None, cast("Mapping[str, object] | None", context))
-            choices, unit = self._follower.choices, self._follower.learner.unit
-            return report_of(self.name, self._settings, choices, unit, expects, insight, events)
-
-    def plot(self) -> Figure:
-        """Return the report's picture, of matplotlib."""
-        return self.report().plot()
-
-    def log(self) -> list[Event]:
-        """Return all that was asked, told and changed, in order."""
-        with self._follower.session() as session:
-            return session.events()

@@ -817,3 +817,14 @@ def test_the_report_tells_1_from_its_text() -> None:
         for _ in range(times):
             bandit.record(arm, 1.0)
     assert [arm.plays for arm in bandit.report().arms] == [2, 3, 1]
+
+
+def test_it_goes_on_in_every_database(database: str) -> None:
+    kept, same = live(storage=database, name="espresso"), live(name="espresso")
+    for k in range(3):
+        kept.close()
+        kept = LiveBandit.open(database, "espresso")
+        for bandit in (kept, same):
+            play(bandit, 4, seed=k)
+        assert kept.ask() == same.ask()
+    np.testing.assert_array_equal(kept.expects().mean, same.expects().mean)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from wgp_agents.gp.model import Posterior
@@ -104,6 +104,8 @@ def report_of(
         insight: What the agent says of itself.
         events: Its log.
     """
+    if settings.timescale is None:  # then times are notes, and no clock
+        events = [replace(event, time=None) for event in events]
     rows = rows_of(events)
     told = [row for row in rows if row.told]
     missing = sum(row.reward is None for row in told)

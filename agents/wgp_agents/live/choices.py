@@ -295,11 +295,12 @@ class Offers(Choices):
         self.most = check_int("most", most, "Offers", 2, 10_000)
         self.knobs = Knobs(**features)
         self.arms, self.there = [], np.ones(self.most, bool)
+        self._places = np.resize(self.spread(self.most), (self.most, self.knobs.dim))
 
     @property
     def places(self) -> Array:
         """Points that stand for the offers, `(most, d)`."""
-        return np.resize(self.spread(self.most), (self.most, self.knobs.dim))
+        return self._places
 
     def spread(self, most: int) -> Array:
         """Return at most so many places that fill the ranges of the features, `(q, d)`."""

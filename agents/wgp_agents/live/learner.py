@@ -27,6 +27,7 @@ from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.observation import observation_of
 from wgp_agents.core.state_file import packed, unpacked
+from wgp_agents.gp.agent import GPAgent
 from wgp_agents.live.rewards import Rewards, Unit, differ, suffice
 from wgp_gym.types import Array, Mask
 
@@ -179,9 +180,10 @@ class Learner:
         """Take in a decision: its reward, or the time that goes by without one."""
         self._let_go_by(entry.time)
         agent, arms = self.agent, entry.arms
+        # Exp3 learns by who was there; of these two kinds it is known that they do not.
         masked = entry.allowed is not None or agent.allowed is not None
-        acts = agent.learns_by_acting or masked  # Exp3 learns by who was there
-        if acts and self._acted != entry.number:
+        acts = masked and not isinstance(agent, GPAgent | AdaptiveWGPUCB)
+        if (acts or agent.learns_by_acting) and self._acted != entry.number:
             self._act(entry.number, arms, entry.allowed)
         if entry.reward is not None:
             paid = float(self.rewards.read(entry.reward, self.unit))

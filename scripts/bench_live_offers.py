@@ -2,8 +2,9 @@
 
 Usage: python scripts/bench_live_offers.py [--seeds N] [--first S] [--jobs J]
 
-`LiveBandit` on `WGPBandit-LinearContextual-v0`, T = 1,000, with rewards 0, 1, 3 and 20 decisions
-late: regret a step with its standard error, and how many times that without delay it is.
+`LiveBandit` on `WGPBandit-LinearContextual-v0` with its linear kernel, T = 1,000, and rewards 0,
+1, 3 and 20 decisions late: regret a step with its standard error, and how many times that without
+delay it is.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def regret(agent: str, delay: int, seed: int) -> float:
     problem: BanditProblem = env.unwrapped.problem  # type: ignore[attr-defined]  # a task of ours
     n, dim = problem.domain.shape
     features = {f"x{j}": (0.0, 1.0) for j in range(dim)}
-    bandit = live.LiveBandit(live.Offers(n, **features), agent=agent, seed=seed, horizon=STEPS)
+    bandit = live.LiveBandit(
+        live.Offers(n, **features), agent=agent, kernel=problem.kernel, seed=seed, horizon=STEPS
+    )
     waiting: list[tuple[str, float]] = []
     with threadpool_limits(1):
         for _ in range(STEPS):

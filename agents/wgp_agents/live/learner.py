@@ -16,6 +16,7 @@ learned as of the day it comes.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.observation import observation_of
 from wgp_agents.core.state_file import packed, unpacked
+from wgp_agents.core.units import RewardUnits
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.live.rewards import Rewards, Unit, differ, suffice
 from wgp_gym.types import Array, Mask
@@ -187,10 +189,11 @@ class Learner:
             self._act(entry.number, arms, entry.allowed)
         if entry.reward is not None:
             paid = float(self.rewards.read(entry.reward, self.unit))
-            if self._timescale is None:
-                agent.observe(entry.action, paid, arms=arms)
-            else:
-                agent.observe(entry.action, paid, arms=arms, elapsed=0.0)
+            with quiet(not self.unit_is_fixed):
+                if self._timescale is None:
+                    agent.observe(entry.action, paid, arms=arms)
+                else:
+                    agent.observe(entry.action, paid, arms=arms, elapsed=0.0)
         elif self._timescale is None and agent.takes_elapsed:
             agent.elapse(1.0)
 
@@ -276,6 +279,17 @@ class Learner:
         self.has_rewards = bool(rest["has_rewards"])
         self.recent = [entry_of(row) for row in rest["recent"]]
         self._settled = None
+
+
+@contextmanager
+def quiet(unknown: bool) -> Iterator[None]:
+    """Keep agents from warning of rewards while their unit is not known yet."""
+    if not unknown:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RewardUnits)
+        yield
 
 
 def draws_of(seed: int, number: int) -> int:

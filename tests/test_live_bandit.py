@@ -828,3 +828,35 @@ def test_it_goes_on_in_every_database(database: str) -> None:
             play(bandit, 4, seed=k)
         assert kept.ask() == same.ask()
     np.testing.assert_array_equal(kept.expects().mean, same.expects().mean)
+
+
+def test_a_snapshot_saves_time_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas, path = pytest.importorskip("pandas"), tmp_path / "shop.db"
+    bandit = live("wgp-ucb", storage=path, unit=(40.0, 5.0))
+    log = [{"arm": PRICES[k % 6], "reward": 30.0 + k % 7} for k in range(520)]
+    assert bandit.fit(pandas.DataFrame(log)) == 520  # two events each: a snapshot after 500
+    bandit.retract("519")
+    play(bandit, 3)
+    bandit.close()
+    by_snapshot = LiveBandit.open(path, "bandit").expects()
+
+    def _refused(_: Learner, data: bytes) -> None:
+        raise ValueError(f"{len(data)} bytes of another version")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "unpack", _refused)  # then all comes from the log
+        by_log = LiveBandit.open(path, "bandit")
+    for found, expected in zip(by_snapshot, by_log.expects(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    by_log.retract("7")  # before any snapshot
+    fresh = live("wgp-ucb", unit=(40.0, 5.0))
+    paid: dict[str | None, Any] = {
+        event.decision: event.data["reward"] for event in by_log.log() if event.kind == "told"
+    }
+    for event in by_log.log():
+        if event.kind == "asked" and event.decision not in ("7", "519"):
+            fresh.record(event.data["arm"], paid[event.decision])
+    for found, expected in zip(by_log.expects(), fresh.expects(), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)

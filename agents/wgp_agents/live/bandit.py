@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Self, cast, overload
 
-import numpy as np
-
-from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
-from wgp_agents.live.decision import Decision
+from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
+from wgp_agents.live.decision import Decision, decision_of
 from wgp_agents.live.events import Event
 from wgp_agents.live.follower import Follower
 from wgp_agents.live.history import answered, history_of
@@ -102,10 +100,9 @@ class LiveBandit(Watched):
         owner = type(self).__name__
         if contexts is not None and not isinstance(contexts, Knobs):
             reject("contexts", owner, "Knobs(...)", contexts)
-        single = isinstance(arms, Sequence | np.ndarray) and not isinstance(arms, str)
         if kernel is not None and not isinstance(kernel, Kernel):
             reject("kernel", owner, "a Kernel", kernel)
-        choices = choices_of(Arms(arms) if single else arms, candidates)
+        choices = choices_of(arms, candidates)
         scale = None if timescale is None else as_seconds(timescale, owner)
         settings = Settings(
             choices.to_json(),
@@ -264,19 +261,9 @@ class LiveBandit(Watched):
         return self._follower.append(session, Event("asked", number, data, occasion.time, key))
 
     def _decision(self, event: Event) -> Decision:
-        data = event.data
-        return Decision(
-            id=cast(str, event.decision),
-            arm=cast(Arm, data["arm"]),
-            index=cast(int, data["index"]),
-            mean=cast("float | None", data.get("mean")),
-            std=cast("float | None", data.get("std")),
-            time=when(event.time, self._settings.dated or data.get("dated") is True),
-            propensity=cast("float | None", data.get("propensity")),
-            context=cast("Mapping[str, object] | None", data.get("context")),
-            key=None if event.key is None else re.split(f"[{BATCH}{AGAIN}]", event.key)[0],
-            bandit=self.name,
-        )
+        time = when(event.time, self._settings.dated or event.data.get("dated") is True)
+        key = None if event.key is None else re.split(f"[{BATCH}{AGAIN}]", event.key)[0]
+        return decision_of(event, self.name, key, time)
 
     # Tell
 

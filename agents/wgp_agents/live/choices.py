@@ -327,6 +327,8 @@ def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
         reject("candidates", "LiveBandit", rule, candidates)
     if isinstance(given, Choices):
         return given
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        return Arms(given)
     if isinstance(given, Knobs):
         return KnobGrid(given, candidates)
     if isinstance(given, Mapping) and given.get("kind") == "Arms" and "features" in given:

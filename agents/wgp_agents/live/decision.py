@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
 from wgp_agents.live.choices import Arm
+from wgp_agents.live.events import Event
 
-__all__ = ["Decision"]
+__all__ = ["Decision", "decision_of"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +41,22 @@ class Decision:
     context: Mapping[str, object] | None = None
     key: str | None = None
     bandit: str = ""
+
+
+def decision_of(
+    asked: Event, bandit: str, key: str | None, time: float | datetime | None = None
+) -> Decision:
+    """Return the decision that an event of a bandit's log is, with its key and time as asked."""
+    data = asked.data
+    return Decision(
+        id=cast(str, asked.decision),
+        arm=cast(Arm, data["arm"]),
+        index=cast(int, data["index"]),
+        mean=cast("float | None", data.get("mean")),
+        std=cast("float | None", data.get("std")),
+        time=time,
+        propensity=cast("float | None", data.get("propensity")),
+        context=cast("Mapping[str, object] | None", data.get("context")),
+        key=key,
+        bandit=bandit,
+    )

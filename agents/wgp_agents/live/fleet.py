@@ -12,8 +12,8 @@ from typing import Self, cast
 import numpy as np
 
 from wgp_agents.gp.model import Posterior
-from wgp_agents.live.choices import CANDIDATES, Arm, Arms, Choices, choices_of
-from wgp_agents.live.decision import Decision
+from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
+from wgp_agents.live.decision import Decision, decision_of
 from wgp_agents.live.events import Event
 from wgp_agents.live.fleet_learner import FleetLearner
 from wgp_agents.live.knobs import Knobs
@@ -81,8 +81,7 @@ class LiveBandits:
         name: str = "bandits",
     ) -> None:
         owner = "LiveBandits"
-        single = isinstance(arms, Sequence | np.ndarray) and not isinstance(arms, str)
-        choices = choices_of(Arms(arms) if single else arms, candidates)
+        choices = choices_of(arms, candidates)
         if choices.changing:
             reject("arms", owner, "Arms(...) or Knobs(...)", arms)
         known = [*names]
@@ -152,7 +151,7 @@ class LiveBandits:
             new = [i for i in who.tolist() if i not in known]
             if new:
                 known |= self._decide(session, np.array(new, np.int64), key)
-        return {self.names[i]: decision(known[i], self.name, key) for i in who.tolist()}
+        return {self.names[i]: decision_of(known[i], self.name, key) for i in who.tolist()}
 
     def _key(self, key: str, bandit: int) -> str:
         return f"{key}#{self.names[bandit]}"
@@ -354,17 +353,3 @@ def told_before(session: Session, name: str) -> float | str | None:
     """Return the reward of a decision that was told; "" if none was."""
     told = [event for event in session.of_decision(name) if event.kind == "told"]
     return cast("float | None", told[-1].data["reward"]) if told else ""
-
-
-def decision(event: Event, name: str, key: str | None) -> Decision:
-    """Return the decision of an event, of the bandits of this name."""
-    data = event.data
-    return Decision(
-        id=cast(str, event.decision),
-        arm=cast(Arm, data["arm"]),
-        index=cast(int, data["index"]),
-        mean=cast("float | None", data.get("mean")),
-        std=cast("float | None", data.get("std")),
-        key=key,
-        bandit=name,
-    )

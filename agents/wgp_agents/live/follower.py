@@ -23,7 +23,7 @@ SNAPSHOT_EVERY = 1_000  # events
 
 
 class Follower:
-    """A learner, what it chooses from, and how far in the log it is.
+    """A learner, what it chooses from, and how far in the log it is: known within a session.
 
     Args:
         settings: What the bandit was made with.
@@ -36,10 +36,13 @@ class Follower:
         count: How many decisions were asked.
     """
 
+    learner: Learner
+
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings, self._store, self._lock = settings, store, RLock()
         self._stale, self.touched = True, False
-        self._start_anew()
+        self.choices = settings.new_choices()
+        self._seq = self.count = 0
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -94,7 +97,7 @@ class Follower:
         if self._seq and any(adds(event) for event in events):  # of which no snapshot knows
             self._start_anew()
             events = session.events()
-        if self._seq == 0:
+        if self._seq == 0 and any(map(adds, events)):
             self._add_arms(events)
         changed = changes(events)
         for event in events:
@@ -119,8 +122,8 @@ class Follower:
 
     def _restore(self, kept: Snapshot | None) -> None:
         """Take a snapshot, if it is right; else start anew."""
-        self._start_anew()
         if kept is None:
+            self._start_anew()
             return
         try:
             head, _, body = kept.data.partition(b"\n")

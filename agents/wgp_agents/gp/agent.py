@@ -14,7 +14,7 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.acquisition import Acquisition, UpperBound, scorer
 from wgp_agents.gp.action_sets import ActionSet, Plays
-from wgp_agents.gp.bands import PlayRecord, band_of
+from wgp_agents.gp.bands import PlayRecord
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
 from wgp_agents.gp.gain_bounds import GAINS, GainBounds, GainChoice, check_gains, checked_forgetting
 from wgp_agents.gp.model import Interval, ModelParameters, Posterior, gp_model, posterior_of
@@ -321,7 +321,7 @@ class GPAgent(Agent):
             RuntimeError: If `reset` was not called before.
         """
         mean, _, _ = self._predict_domain()
-        return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)
+        return self._record.bands(mean, self.arms, self.batched)
 
     @locked
     def beta(self) -> PerLearner:

@@ -186,6 +186,10 @@ class PlayRecord:
             replayed_squares(*plays, *of_points, *room, mean[part], square[part])
         return square
 
+    def bands(self, mean: Array, arms: Array | None, batched: bool) -> Posterior:
+        """Return the bands around means, as `band_of`; see `squared_errors`."""
+        return band_of(mean, self.squared_errors(mean, arms), batched)
+
     def _in_order(
         self, start: int, bank: ModelBank, action_set: ActionSet
     ) -> tuple[Array, Array, Array, Indices, Array]:

@@ -17,6 +17,7 @@ from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.state_file import packed, unpacked
 from wgp_agents.gp.model import Posterior
+from wgp_agents.live.insight import posterior_of
 from wgp_agents.live.learner import REST, Entry, draws_of, entry_of, plain
 from wgp_agents.live.rewards import Rewards, Unit, suffice
 from wgp_gym.types import Indices
@@ -180,7 +181,8 @@ class FleetLearner:
     def beliefs(self, who: Indices) -> Posterior | None:
         """Return what these learners' own models expect of all arms, `(k, n)` each."""
         self._look_ahead(who)
-        return self._found(who, "posterior")
+        find = getattr(self.agent, "posterior", None)
+        return None if find is None else of_these(find(), who)
 
     def expects(self, who: Indices) -> Posterior | None:
         """Return mean and believable standard deviation of all arms, `(k, n)` each.
@@ -192,16 +194,9 @@ class FleetLearner:
         try:
             for ahead in rounds(self.recent, who.tolist()):
                 self._take(ahead)
-            return self._found(who, "bands") or self._found(who, "posterior")
+            return of_these(posterior_of(self.agent), who)
         finally:
             settled.restore()
-
-    def _found(self, who: Indices, method: str) -> Posterior | None:
-        find = getattr(self.agent, method, None)
-        if find is None:
-            return None
-        mean, std = find()
-        return Posterior(mean[who], std[who])
 
     def packed(self) -> bytes:
         """Return what is known as the bytes of an .npz archive."""
@@ -234,3 +229,8 @@ def rounds(recent: Sequence[Sequence[Entry]], who: Sequence[int]) -> Iterator[di
     """Yield the first decision of each of some learners, then the second of each, and so on."""
     for place in range(max((len(recent[i]) for i in who), default=0)):
         yield {i: recent[i][place] for i in who if place < len(recent[i])}
+
+
+def of_these(found: Posterior | None, who: Indices) -> Posterior | None:
+    """Return the rows of some learners, `(k, n)` each."""
+    return None if found is None else Posterior(found.mean[who], found.std[who])

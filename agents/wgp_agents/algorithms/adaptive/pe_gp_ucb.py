@@ -15,7 +15,7 @@ from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.action_sets import ActionSet
-from wgp_agents.gp.bands import PlayRecord, band_of
+from wgp_agents.gp.bands import PlayRecord
 from wgp_agents.gp.bayes_width import FiniteWidth, bayes_width
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
 from wgp_agents.gp.model import ModelParameters, Posterior, gp_model, posterior_of
@@ -224,4 +224,4 @@ class PEGPUCB(Agent):
             RuntimeError: If `reset` was not called before.
         """
         mean = np.atleast_2d(self.posterior().mean)
-        return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)
+        return self._record.bands(mean, self.arms, self.batched)

@@ -16,7 +16,7 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import Seeds, fill_uniform, seeds_of
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.action_sets import check_arms_stay
-from wgp_agents.gp.bands import PlayRecord, band_of
+from wgp_agents.gp.bands import PlayRecord
 from wgp_agents.gp.confidence import NormBound
 from wgp_agents.gp.gain_bounds import checked_forgetting
 from wgp_agents.gp.model import ModelParameters, Posterior, gp_model, posterior_of
@@ -246,7 +246,7 @@ class RPERP(Agent):
             RuntimeError: If `reset` was not called before.
         """
         mean = np.atleast_2d(self.posterior().mean)
-        return band_of(mean, self._record.squared_errors(mean, self.arms), self.batched)
+        return self._record.bands(mean, self.arms, self.batched)
 
 
 def perp_rate(problem: BanditProblem, gain: Array, variation_budget: Array) -> Array:

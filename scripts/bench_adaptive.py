@@ -1,11 +1,14 @@
 """What Adaptive WGP-UCB earns, costs and believes: the table and pictures of docs/adaptive.md.
 
-Usage: python scripts/bench_adaptive.py table DIR | zero DIR | memory | long [--runs N] [--out FILE]
+Usage: python scripts/bench_adaptive.py table [DIR ...] | zero DIR | memory | long
+           [--runs N] [--out FILE]
 
-table: from the results of `wgp-gym run benchmarks/adaptive.toml` in DIR: the regret of every agent
-in every task, of the best fixed discount and the best constant width in hindsight, with standard
-errors, and the picture docs/adaptive.png. In the table "=" marks an agent that is not clearly above
-the adaptive one (paired, 95 % for all of a task together), and "<" one that is clearly below.
+table: from the results of `wgp-gym run benchmarks/adaptive.toml` in DIR, or of the files
+adaptive-held-out*.toml in several: the regret of every agent in every task, of the best fixed
+discount and the best constant width in hindsight, with standard errors; what the adaptive agent has
+over these; and the picture FILE, if one is named (docs/adaptive.png). In the table "=" marks an
+agent that is not clearly above the adaptive one (paired, 95 % for all of a task together), and "<"
+one that is clearly below.
 
 zero: from the same results, and from the same runs of all fixed discounts with rewards counted from
 the first one, as the adaptive agent counts them: what it is worth to know that functions average
@@ -22,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ import numpy as np
 from gymnasium.vector import VectorRewardWrapper
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.stats import gmean
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -56,15 +61,18 @@ BEST_BOTH = "best fixed discount and width"
 BEST_CONSTANT = "best IGP-UCB"
 COUNTED = "best fixed discount, counted from the first"
 COUNTED_BOTH = "best discount and width, counted so"
-ONE_STD = {"stock": "width 1.0", "parking": "width 1.0"}  # nearest to the functions' own scale
+# The widths nearest to the functions' own scale, by what the names of tasks begin with.
+ONE_STD = dict.fromkeys(("stock", "parking", "Markov", "linear"), "width 1.0")
+ONE_STD |= dict.fromkeys(("arms", "one arm"), "width 0.3") | {"clicks": "width 0.03"}
 ONE_STD_ELSE = "width 3.0"
 STILL = "stationary"  # tasks in which nothing drifts
 LEARNERS, SEED = 100, 7_070_707
 COLOURS = (
     *("#D55E00", "#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#882255", "#332288"),
     *("#117733", "#999933", "#AA4499", "#44AA99", "#777777", "#BBBBBB", "#000000"),
+    *("#6699CC", "#661100", "#DDCC77", "#AA4466"),
 )
-MARKERS = "*osD^v<>PXphdx|+"
+MARKERS = "*osD^v<>PXphdx|+1234"
 HORIZON, CHANGES, WINDOW = 100_000, 50, 10
 
 
@@ -85,39 +93,92 @@ class FromFirst(VectorRewardWrapper[Any, Any, Any]):
 
 def own_width(task: str) -> str:
     """Return how the labels of the fixed discounts of a task's own width end."""
-    return ONE_STD.get(task, ONE_STD_ELSE)
+    found = [width for start, width in ONE_STD.items() if task.startswith(start)]
+    return found[0] if found else ONE_STD_ELSE
+
+
+def chosen(results: Results, task: str) -> dict[str, str]:
+    """Return the labels of the grids' best agents in a task, by the names that they go under."""
+    means = {label: results.final_regret(task, label).mean() for label in results.agents}
+    grids = {
+        BEST_FIXED: (FIXED, own_width(task)),
+        BEST_BOTH: (FIXED, ""),
+        BEST_CONSTANT: (CONSTANT, ""),
+    }
+    found = {}
+    for name, (start, end) in grids.items():
+        labels = [label for label in means if label.startswith(start) and label.endswith(end)]
+        found[name] = min(labels, key=means.__getitem__)
+    return found
 
 
 def hindsight(results: Results, task: str) -> dict[str, Array]:
     """Return the final regrets `(runs,)` by agent, the grids' best under names of their own."""
-    found = {label: results.final_regret(task, label) for label in results.agents}
-    kept = {k: v for k, v in found.items() if not k.startswith((FIXED, CONSTANT))}
-    for name, start, end in (
-        (BEST_FIXED, FIXED, own_width(task)),
-        (BEST_BOTH, FIXED, ""),
-        (BEST_CONSTANT, CONSTANT, ""),
-    ):
-        grid = [v for k, v in found.items() if k.startswith(start) and k.endswith(end)]
-        kept[name] = min(grid, key=np.mean)
-    return kept
+    kept = {k: k for k in results.agents if not k.startswith((FIXED, CONSTANT))}
+    labels = kept | chosen(results, task)
+    return {name: results.final_regret(task, label) for name, label in labels.items()}
 
 
-def print_table(folder: Path, out: Path) -> None:
-    """Print the table in Markdown, a column for each task, and draw the picture."""
-    results = load_results(folder)
-    regrets = {task: hindsight(results, task) for task in results.tasks}
-    print("| |", " | ".join(map(short, results.tasks)), "|")
-    print("|---|" + "---:|" * len(results.tasks))
+def print_table(folders: list[Path], out: Path | None) -> None:
+    """Print the table in Markdown, a column for each task, and draw the picture if one is named."""
+    played = [(results, task) for results in map(load_results, folders) for task in results.tasks]
+    regrets = {task: hindsight(results, task) for results, task in played}
     columns = {task: column(found) for task, found in regrets.items()}
-    for agent in columns[results.tasks[0]]:
-        print("|", agent, "|", " | ".join(cells[agent] for cells in columns.values()), "|")
+    print("| |", " | ".join(map(short, regrets)), "|")
+    print("|---|" + "---:|" * len(regrets))
+    for agent in rows_of(columns):
+        print("|", agent, "|", " | ".join(cells.get(agent, "") for cells in columns.values()), "|")
     brief(regrets, columns)
+    verdicts(regrets, columns, {task: chosen(results, task)[BEST_BOTH] for results, task in played})
     for name in (BEST_FIXED, BEST_BOTH, BEST_CONSTANT):
-        ratios = {t: np.mean(r[ADAPTIVE]) / np.mean(r[name]) for t, r in regrets.items()}
-        print(f"\nover {name}:", ", ".join(f"{short(t)} {x:.2f}" for t, x in ratios.items()))
-        moving = [ratio for task, ratio in ratios.items() if not task.startswith(STILL)]
-        print(f"mean over the drifting tasks {np.mean(moving):.2f}")
-    draw(regrets, out)
+        over = {task: ratio(found, name) for task, found in regrets.items()}
+        print(f"\nover {name}:", ", ".join(f"{short(t)} {x:.2f}" for t, x in over.items()))
+        moving = [x for task, x in over.items() if not task.startswith(STILL)]
+        print(
+            f"geometric mean {gmean([*over.values()]):.2f}, of drifting tasks {gmean(moving):.2f}"
+        )
+    if out is not None:
+        draw(regrets, out)
+
+
+def rows_of(columns: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """Return the agents of all tasks, in the order of the first, those in hindsight last."""
+    agents = dict.fromkeys(agent for cells in columns.values() for agent in cells)
+    last = [name for name in (BEST_FIXED, BEST_BOTH, BEST_CONSTANT) if name in agents]
+    return [agent for agent in agents if agent not in last] + last
+
+
+def ratio(regrets: dict[str, Array], name: str) -> float:
+    """Return the adaptive agent's mean regret in a task over that of another agent."""
+    return float(np.mean(regrets[ADAPTIVE]) / np.mean(regrets[name]))
+
+
+def verdicts(
+    regrets: dict[str, dict[str, Array]],
+    columns: dict[str, dict[str, str]],
+    winners: dict[str, str],
+) -> None:
+    """Print a row for each task: what the adaptive agent has over the best, and who beats it."""
+    print(f"\n| task | mean | median | worst / median | over {BEST_BOTH} | clearly better |")
+    print("|---|---:|---:|---:|---|---|")
+    for task, found in regrets.items():
+        print("|", short(task), "|", verdict(found, columns[task], winners[task]), "|")
+
+
+def verdict(regrets: dict[str, Array], cells: dict[str, str], winner: str) -> str:
+    """Return the cells of a task's row in the table of `verdicts`."""
+    own = regrets[ADAPTIVE]
+    median = np.median(own)
+    rivals = [k for k in regrets if k not in (BEST_FIXED, BEST_BOTH, BEST_CONSTANT)]
+    better = [f"{k} {cells[k]}" for k in rivals if cells[k].endswith("<")]
+    shown = (
+        mean_and_error(own),
+        f"{median:.0f}",
+        f"{own.max() / median:.1f}",
+        f"{ratio(regrets, BEST_BOTH):.2f} ({winner})",
+        ", ".join(better) or "none",
+    )
+    return " | ".join(shown)
 
 
 def brief(regrets: dict[str, dict[str, Array]], columns: dict[str, dict[str, str]]) -> None:
@@ -170,24 +231,27 @@ def draw(regrets: dict[str, dict[str, Array]], out: Path) -> None:
     """Draw each agent's mean regret in each task, over that of the best fixed discount."""
     figure = Figure(figsize=(10, 0.5 * len(regrets) + 1.6), layout="constrained")
     ax = figure.add_subplot()
-    agents = [k for k in next(iter(regrets.values())) if k not in (BEST_FIXED, BEST_CONSTANT)]
+    agents = [k for k in rows_of(regrets) if k not in (BEST_FIXED, BEST_CONSTANT)]
     colours = dict(zip(agents, COLOURS, strict=False)) | {ADAPTIVE: "#D55E00"}
+    named: set[str] = set()
     for place, found in enumerate(regrets.values()):
         unit = found[BEST_FIXED].mean()
-        ratios = [found[agent].mean() / unit for agent in agents]
-        ax.plot([min(ratios), max(ratios)], [place, place], color="#DDDDDD", zorder=0)
-        for agent, ratio in zip(agents, ratios, strict=True):
+        ratios = {agent: found[agent].mean() / unit for agent in agents if agent in found}
+        ends = [min(ratios.values()), max(ratios.values())]
+        ax.plot(ends, [place, place], color="#DDDDDD", zorder=0)
+        for agent, x in ratios.items():
             first = agent == ADAPTIVE
             marker, size = ("*", 15) if first else (MARKERS[agents.index(agent)], 6)
             ax.plot(
-                ratio,
+                x,
                 place,
                 marker,
                 color=colours[agent],
                 markersize=size,
-                label=agent if place == 0 else None,
+                label=agent if agent not in named else None,
                 zorder=3 if first else 2,
             )
+            named.add(agent)
     ax.axvline(1.0, color="#666666", linewidth=1)
     ax.set_xscale("log")
     ax.set_yticks(range(len(regrets)), [short(task) for task in regrets])
@@ -294,15 +358,15 @@ def main() -> None:
     """Do what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("table", "zero", "memory", "long"))
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("results/adaptive"))
+    parser.add_argument("folders", type=Path, nargs="*", default=[Path("results/adaptive")])
     parser.add_argument("--runs", type=int)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with threadpool_limits(limits=1):
         if options.what == "table":
-            print_table(options.folder, options.out or Path("docs/adaptive.png"))
+            print_table(options.folders, options.out)
         elif options.what == "zero":
-            zero(options.folder)
+            zero(options.folders[0])
         elif options.what == "memory":
             memory(options.runs or LEARNERS, options.out or Path("docs/adaptive-memory.png"))
         else:

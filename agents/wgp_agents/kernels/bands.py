@@ -12,9 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wgp_agents.kernels.bank import BankArrays, BankModels, BankRates, learner_step, model_score
+from wgp_agents.kernels.bank import add_left_out, bank_restart, learner_step, make_room
+from wgp_agents.kernels.bank_arrays import (
+    BankArrays,
+    BankModels,
+    BankRates,
+    block_covariance,
+    block_weights,
+    with_drift,
+)
+from wgp_agents.kernels.evidence import model_score
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import FIRST, combine_rows, quadratic_forms
+from wgp_agents.kernels.packed import unpack_weights
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["PLAYS", "PlayArrays", "bank_squares", "put_away", "replayed_squares"]
@@ -126,7 +136,7 @@ def fill_beliefs(
 @subroutine
 def add_squares(
     i: int,
-    g: int,
+    table: int,
     weight: Array,
     scale: Array,
     phi: Array,
@@ -136,28 +146,73 @@ def add_squares(
     mean: Array,
     square: Array,
 ) -> None:
-    """Add the part that the models of table g have in the expected squared errors of learner i."""
-    m, n = models.rank[g], len(mean)
+    """Add the part that the models of a table have in the expected squared errors of learner i."""
+    m, n, count = 0, len(mean), len(models.drift)
+    for g in range(len(models.rank)):
+        if models.table[g] == table:
+            m = max(m, models.rank[g])
     P, row, share = np.zeros((m, m)), np.empty(n), 0.0
-    for q in range(len(weight)):
-        if models.table[q] != g or weight[q] == 0.0:
-            continue
-        # Within: the sum of w s^2 P, one matrix for all models of a table.
-        part = weight[q] * scale[q]
-        share += part
-        covariance = state.covariance[i, q]
-        for j in range(m):
-            for k in range(m):
-                P[j, k] += part * covariance[j, k]
-        # Between: w (M - mu)^2.
-        combine_rows(phi[:m], state.weights[i, q, :m], row)
-        for a in range(n):
-            apart = row[a] + state.zero[i, q] - mean[a]
-            square[a] += weight[q] * apart * apart
+    for g in range(len(models.rank)):
+        if models.table[g] == table:
+            # Within: the sum of w s^2 P, one matrix for all models of a table.
+            mine, unit = weight[g * count : (g + 1) * count], scale[g * count : (g + 1) * count]
+            share += add_covariances(i, g, mine, unit, models, state, P)
+            # Between: w (M - mu)^2.
+            add_offsets(i, g, mine, phi, models, state, mean, row, square)
     if share > 0.0:
         quadratic_forms(P, m, phi, row)
+        left = residual.copy()
+        add_left_out(phi, m, left)
         for a in range(n):
-            square[a] += max(row[a], 0.0) + share * residual[a]
+            square[a] += max(row[a], 0.0) + share * left[a]
+
+
+@subroutine
+def add_covariances(
+    i: int, g: int, weight: Array, scale: Array, models: BankModels, state: BankArrays, P: Array
+) -> float:
+    """Add w s^2 P_k of block g's models to the upper triangle of a matrix; return sum of w s^2.
+
+    Features that the block leaves out have their prior: variance 1, independent.
+    """
+    count, m, start, share = len(weight), models.rank[g], 0, 0.0
+    packed, part = block_covariance(i, g, models, state), weight * scale
+    for k in range(count):
+        share += part[k]
+    if share == 0.0:
+        return 0.0
+    for j in range(m):
+        for h in range(j + 1):
+            for k in range(count):
+                P[h, j] += part[k] * packed[start + k]
+            start += count
+    for j in range(m, len(P)):
+        P[j, j] += share
+    return share
+
+
+@subroutine
+def add_offsets(
+    i: int,
+    g: int,
+    weight: Array,
+    phi: Array,
+    models: BankModels,
+    state: BankArrays,
+    mean: Array,
+    row: Array,
+    square: Array,
+) -> None:
+    """Add w_k (M_k - mu)^2 of block g's models; `row` is room, `(n,)`."""
+    count, m = len(weight), models.rank[g]
+    packed, w = block_weights(i, g, models, state), np.empty(m)
+    for k in range(count):
+        if weight[k] > 0.0:
+            unpack_weights(packed, k, count, w)
+            combine_rows(phi, w, row)
+            for a in range(len(mean)):
+                apart = row[a] + state.zero[i, g * count + k] - mean[a]
+                square[a] += weight[k] * apart * apart
 
 
 @compiled
@@ -187,7 +242,7 @@ def bank_squares(
         mean: The means, `(B, n)`.
         square: Where the squares are added, `(B, n)`; infinite where a learner knows no unit.
     """
-    weight, scale = np.empty((2, len(models.drift)))
+    weight, scale = np.empty((2, len(models.prior)))
     for i in range(len(mean)):
         t = which[i]
         if fill_beliefs(i, factor[i], models, rates, state, weight, scale):
@@ -199,17 +254,13 @@ def bank_squares(
 
 
 @subroutine
-def forget(state: BankArrays) -> None:
+def forget(models: BankModels, state: BankArrays) -> None:
     """Bring the only learner of a bank back to the prior."""
-    for array in (state.square, state.signal, state.informed, state.recent, state.lasting):
+    for array in (state.square, state.signal, state.informed, state.regime, state.strategy):
         array[:] = 0.0
-    for array in (state.zero, state.latest):
+    for array in (state.zero, state.evidence, state.latest):
         array[:] = 0.0
-    state.covariance[:] = 0.0
-    for q in range(state.covariance.shape[1]):
-        for k in range(state.covariance.shape[2]):
-            state.covariance[ONE, q, k, k] = 1.0
-    state.weights[:] = 0.0
+    bank_restart(np.ones(1, np.bool_), models, state)
     state.shape[:] = 0.0
     state.age[:] = 0
     state.chosen[:] = 0
@@ -219,9 +270,9 @@ def forget(state: BankArrays) -> None:
 @subroutine
 def fade_scores(plays: int, rates: BankRates, state: BankArrays) -> None:
     """Let the scores of the only learner of a bank fade by plays that are not kept."""
-    for q in range(state.recent.shape[1]):
-        state.recent[ONE, q] *= rates.recent**plays
-        state.lasting[ONE, q] *= rates.lasting**plays
+    fade = rates.strategy**plays
+    for q in range(state.strategy.shape[1]):
+        state.strategy[ONE, q] *= fade
 
 
 @compiled
@@ -259,12 +310,12 @@ def replayed_squares(
         mean: The means, `(B, n)`.
         square: Where the squares go, `(B, n)`; infinite where a learner knows no unit.
     """
-    count = len(models.drift)
-    u, loss = np.empty(features.shape[3]), np.empty(count)
-    weight, scale, drift = np.empty((3, count))
-    moved = BankModels(drift, models.noise, models.table, models.rank, models.prior)
+    count, room = len(models.drift), make_room(models, state.evidence.shape[1])
+    weight, scale = np.empty((2, len(models.prior)))
+    drift = np.empty(count)
+    moved = with_drift(models, drift)
     for i in range(len(mean)):
-        forget(state)
+        forget(models, state)
         before = times[i, -1]
         for k in range(times.shape[1]):
             if times[i, k] < 0:
@@ -277,7 +328,7 @@ def replayed_squares(
             for q in range(count):
                 drift[q] = 1.0 - (1.0 - models.drift[q]) ** steps
             f, rest = features[i, k], left[i, k]
-            learner_step(ONE, f, rest, rewards[i, k], moved, rates, state, u, loss)
+            learner_step(ONE, f, rest, rewards[i, k], moved, rates, state, room)
         t = which[i]
         if fill_beliefs(ONE, factor[i], models, rates, state, weight, scale):
             square[i] = 0.0

@@ -59,6 +59,7 @@ class Room(NamedTuple):
     u: Array
     along: Array
     keep: Array
+    fade: Array
     variance: Array
     mean: Array
     nu: Array
@@ -79,6 +80,7 @@ def make_room(models: BankModels, classes: int) -> Room:
         np.empty(most * count),
         np.empty(most * count),
         np.empty(most * count),
+        np.empty(count),
         np.empty(count),
         np.empty(count),
         np.empty(count),
@@ -197,8 +199,8 @@ def block_step(
         learn_scales(nu, noise, left, prior, rates, room.variance, square, signal, informed)
     for k in range(count):
         total = room.variance[k] + noise
-        room.shift[k], room.gain[k] = nu[k] / total, math.sqrt(room.keep[k] / total)
-    step_block(P, w, u, room.shift, room.gain, models.drift, room.keep, room.along)
+        room.shift[k], room.gain[k] = nu[k] / total, room.fade[k] / math.sqrt(total)
+    step_block(P, w, u, room.shift, room.gain, room.fade, models.drift, room.keep, room.along)
 
 
 @subroutine
@@ -230,6 +232,7 @@ def learner_step(
     scored = smallest(state.square[i]) > 0.0
     for k in range(len(models.drift)):
         room.keep[k] = 1.0 - models.drift[k]
+        room.fade[k] = math.sqrt(room.keep[k])
     repeat(room.keep, len(models.drift))
     for g in range(len(models.noise)):
         t = models.table[g]

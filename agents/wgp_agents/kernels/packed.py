@@ -94,6 +94,7 @@ def step_block(
     u: Array,
     shift: Array,
     gain: Array,
+    fade: Array,
     eps: Array,
     keep: Array,
     along: Array,
@@ -106,6 +107,7 @@ def step_block(
         u: P_k phi, `(m K,)`; they are lost.
         shift: nu_k / (s_k + noise), `(K,)`.
         gain: ((1 - eps_k) / (s_k + noise))^{1/2}, `(K,)`.
+        fade: (1 - eps_k)^{1/2}, `(K,)`.
         eps: `(K,)`.
         keep: 1 - eps_k, repeated, `(m K,)`.
         along: Room, `(m K,)`.
@@ -115,7 +117,7 @@ def step_block(
     for j in range(m):
         weights, own = w[j * count : (j + 1) * count], u[j * count : (j + 1) * count]
         for k in range(count):
-            weights[k] = math.sqrt(keep[k]) * (weights[k] + shift[k] * own[k])
+            weights[k] = fade[k] * (weights[k] + shift[k] * own[k])
             own[k] *= gain[k]
     # Covariance: P <- (1 - eps) (P - u u^T / (s + noise)) + eps I
     start = 0

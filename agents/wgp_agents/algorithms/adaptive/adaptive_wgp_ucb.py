@@ -105,7 +105,7 @@ class AdaptiveWGPUCB(Agent):
         factors = checked_factors(owner, lengthscales, self.problem.domain.shape[1])
         counts = {"drifts": len(rates), "noise_ratios": len(ratios), "lengthscales": len(factors)}
         check_size(owner, counts, {"drifts": 5, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
-        self._width = check_float("width", width, owner, 0.0, LARGEST)
+        check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
         # The models have their own features, so the action set needs only one.
         unit = np.ones(self.num_learners)
@@ -116,6 +116,9 @@ class AdaptiveWGPUCB(Agent):
         features = kernel_features(self.problem, kernels)
         self.bank = ModelBank(self.action_set, features, rates, ratios)
         self._factors = factors
+        eps = np.tile(self.bank.models.drift, len(self.bank.models.noise))
+        with np.errstate(divide="ignore"):
+            self._width = width * np.where(eps > 0, np.sqrt(-np.log(eps)), STILL)
 
     def _restart(self, mask: Mask) -> None:
         self.bank.restart(mask)
@@ -142,12 +145,10 @@ class AdaptiveWGPUCB(Agent):
 
     def _kappa(self) -> Array:
         """Return how many standard deviations the bounds of each learner are wide, `(B,)`."""
-        drift, informed = self.bank.drift, self.bank.informed
-        with np.errstate(divide="ignore"):
-            kappa = self._width * np.where(drift > 0, np.sqrt(-np.log(drift)), STILL)
-            # s is not known exactly: so many plays told of it.
-            unsure = np.where(informed > 0, 1.0 / informed, 0.0)
-        widths: Array = kappa * np.sqrt(1.0 + unsure)
+        # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it; before any it is 0 anyway.
+        informed = self.bank.informed
+        told = np.where(informed > 0, informed, 1.0)
+        widths: Array = self._width[self.bank.kept.chosen] * np.sqrt(1.0 + 1.0 / told)
         return widths
 
     @locked

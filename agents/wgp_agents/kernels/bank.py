@@ -340,6 +340,7 @@ def bank_posteriors(
     tables: Array,
     which: Indices,
     residual: Array,
+    whole: bool,
     models: BankModels,
     state: BankArrays,
     mean: Array,
@@ -351,6 +352,7 @@ def bank_posteriors(
         tables: Features of arms, `(S, m, n)`.
         which: The table of each learner, `(B,)`.
         residual: What each leaves out of k(x, x), `(S, n)`.
+        whole: Whether variances have what a block leaves out of its table.
         models: The models.
         state: What is kept.
         mean: Where the means go, `(B, n)`.
@@ -364,4 +366,5 @@ def bank_posteriors(
         unpack_covariance(block_covariance(i, g, models, state), k, count, P)
         unpack_weights(block_weights(i, g, models, state), k, count, w)
         fill_posterior(P, w, tables[t], residual[t], mean[i], variance[i])
-        add_left_out(tables[t], m, variance[i])
+        if whole:
+            add_left_out(tables[t], m, variance[i])

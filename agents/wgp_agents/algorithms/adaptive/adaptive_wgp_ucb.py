@@ -134,7 +134,7 @@ class AdaptiveWGPUCB(Agent):
 
     def _scores(self) -> Array:
         """Return the upper bounds of all arms in the function's own unit, `(B, n)`."""
-        mean, variance = self.bank.standardised(self.action_set.candidates)
+        mean, variance = self.bank.standardised(self.action_set.candidates, whole=False)
         # In another unit, ties depended on it.
         scale = self.bank.scale[:, None]
         known = scale > 0

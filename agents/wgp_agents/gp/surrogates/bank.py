@@ -77,7 +77,8 @@ class ModelBank(Surrogate):
     few may itself be an outlier: see `clip_outliers`. If one is moved, all are learned again.
 
     A block has the fewest leading features that leave at most `CUT` lambda out of k(x, x) at every
-    arm: a larger noise ratio needs fewer. What they leave out counts as noise of each play.
+    arm: a larger noise ratio needs fewer. What they leave out counts as noise of each play, and is
+    part of the variance, but not of that of a bound.
 
     Args:
         action_set: What is chosen from.
@@ -243,12 +244,16 @@ class ModelBank(Surrogate):
         scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
         return scale
 
-    def standardised(self, points: Points) -> tuple[Array, Array]:
-        """Return means less the zero, and variances in the unit s^2, of points, `(B, q)` each."""
+    def standardised(self, points: Points, *, whole: bool = True) -> tuple[Array, Array]:
+        """Return means less the zero, and variances in the unit s^2, of points, `(B, q)` each.
+
+        Not `whole` they are those of a bound: without what a block's features leave out, which no
+        play tells more of, and which would be explored without end.
+        """
         seen = self.features.see(points, self.models.table[self.block])
         mean, variance = np.empty((2, len(self._rows), seen.features.shape[2]))
         bank_posteriors(
-            seen.features, seen.which, seen.residual, self.models, self.kept, mean, variance
+            seen.features, seen.which, seen.residual, whole, self.models, self.kept, mean, variance
         )
         return mean, variance
 
@@ -260,9 +265,11 @@ class ModelBank(Surrogate):
             places[learners] = points.places
             points = points._replace(places=places)
         mean, variance = self.standardised(points)
-        mean, variance = mean + self.zero[:, None], self.scale[:, None] ** 2 * variance
+        _, bound_variance = self.standardised(points, whole=False)
+        square = self.scale[:, None] ** 2
+        found = mean + self.zero[:, None], square * variance, square * bound_variance
         rows = slice(None) if learners is None else learners
-        return Prediction(mean[rows], variance[rows], variance[rows])
+        return Prediction(*(array[rows] for array in found))
 
 
 def models_of(

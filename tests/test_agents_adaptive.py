@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import (
+    DRIFTS,
+    NOISE_RATIOS,
     STILL,
     AdaptiveWGPUCB,
     Belief,
-    drift_grid,
 )
 from wgp_agents.gp.action_sets import ChangingArms
 from wgp_agents.gp.surrogates.kernel_features import ChangingFeatures, FixedFeatures
@@ -140,15 +141,29 @@ def test_in_a_world_at_rest_it_is_not_far_from_who_knows_it() -> None:
 
 
 def test_defaults() -> None:
-    assert drift_grid(500) == pytest.approx((0.0, 0.004, 0.02, 0.1), rel=1e-12)
-    assert drift_grid(20_000) == pytest.approx((0.0, 1e-4, 5e-4, 2.5e-3, 0.0125, 0.0625))
-    assert drift_grid(1) == drift_grid(6) == (0.0,)
     models = AdaptiveWGPUCB(PROBLEM).bank.models
-    assert len(models.drift) == 4 * 7 * 2
-    assert set(models.noise) == {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0}
-    assert models.table.tolist() == [0] * 28 + [1] * 28
-    ahead = 1.0 * (models.drift == 0) + 1.0 * (models.table == 0)
-    assert np.array_equal(models.prior, ahead)
+    assert models.drift.tolist() == 2 * list(DRIFTS)  # under each rule of restarts
+    assert models.noise.tolist() == 2 * list(NOISE_RATIOS)
+    assert models.table.tolist() == [0] * 7 + [1] * 7
+    ahead = 1.0 * (models.drift == 0) + 1.0 * (models.table == 0)[:, None]
+    assert np.array_equal(models.prior, ahead.ravel())
+    # Each block is an evidence class, and the pool of all is one more.
+    classes = models.evidence_class.reshape(14, 2, 5)
+    assert (classes[:, 0] == np.arange(14)[:, None]).all()
+    assert (classes[:, 1] == 14).all()
+
+
+def test_the_horizon_changes_nothing() -> None:
+    plays = []
+    for horizon in (365, 10**9, None):
+        agent = AdaptiveWGPUCB(BanditProblem(SquaredExponential(0.2), LINE, horizon, 0.1))
+        agent.reset(0)
+        plays.append([])
+        for t in range(60):
+            plays[-1].append(agent.act())
+            agent.observe(plays[-1][-1], math.sin(3 * plays[-1][-1] + t // 30))
+    assert plays[0] == plays[1] == plays[2]
+    assert len(set(plays[0])) > 5
 
 
 def features_of(agent: AdaptiveWGPUCB) -> FixedFeatures:
@@ -171,7 +186,7 @@ def test_a_kernel_of_a_lengthscale_has_a_table_for_each_factor(kernel: Any) -> N
 def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
     agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 500, 0.1))
     assert len(features_of(agent).rank) == len(features_of(agent).features) == 1
-    assert len(agent.bank.models.drift) == 4 * 7
+    assert len(agent.bank.models.prior) == 7 * 5 * 2
     agent.reset(0)
     agent.observe(3, 1.0)
     assert agent.belief().lengthscale == 1.0
@@ -262,6 +277,8 @@ def test_new_arms_are_played_by_the_bound_of_their_own_posterior() -> None:
         drift = agent.belief().drift
         with np.errstate(divide="ignore"):
             width = 0.9 * np.where(drift > 0, np.sqrt(-np.log(drift)), STILL)
+        informed = agent.bank.informed  # plays that told of the scale
+        width *= np.sqrt(1 + 1 / np.where(informed > 0, informed, np.inf))
         upper = mean + width[:, None] * std
         assert upper[np.arange(3), played] == pytest.approx(upper.max(axis=1), abs=1e-7), t
         seen.update(played.tolist())
@@ -309,7 +326,7 @@ def test_the_level_of_new_arms_is_in_the_unit_of_their_kernel() -> None:
 
 def test_on_a_box_it_plays_points_of_the_grid_and_hears_of_the_nearest() -> None:
     problem = BanditProblem(SquaredExponential(0.2), LINE, 60, 0.1, continuous=True)
-    box, line = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(PROBLEM, drifts=drift_grid(60))
+    box, line = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(PROBLEM)
     box.reset(0)
     line.reset(0)
     for _ in range(40):

@@ -3,6 +3,8 @@
 With the weights w_q of a bank's models, their means M_q(x), scales s_q^2 and covariances P_q, the
 expected squared error of a mean mu(x) is that of the mixture of their posteriors,
 sum over q of w_q (s_q^2 phi^T P_q phi + (M_q(x) - mu(x))^2). See `wgp_agents.gp.bands`.
+
+The weights are tempered: w_q ~ exp(`TEMPER` (E_c + R_q + a M_q + prior_q)), as no model is true.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ from wgp_agents.kernels.linalg import FIRST, combine_rows, quadratic_forms
 from wgp_agents.kernels.packed import unpack_weights
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["PLAYS", "PlayArrays", "bank_squares", "put_away", "replayed_squares"]
+__all__ = ["PLAYS", "TEMPER", "PlayArrays", "bank_squares", "put_away", "replayed_squares"]
 
 PLAYS = 128  # W: a power of 2, so that a remainder is cheap
 
+TEMPER = 0.3  # of the scores in weights: no model is true, and R and M tell of the same rewards
 LEAST = 1e-9  # of the weights: a model below it is left out
 ONE = FIRST  # the only learner of a bank that replays
 
@@ -118,7 +121,7 @@ def fill_beliefs(
     if a <= 0.0:
         return False
     for q in range(len(weight)):
-        weight[q] = model_score(i, q, models, rates, state)
+        weight[q] = TEMPER * model_score(i, q, models, rates, state)
         top = max(top, weight[q])
     for q in range(len(weight)):
         weight[q] = math.exp(weight[q] - top)

@@ -26,7 +26,8 @@ from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior
 from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
-from wgp_agents.kernels.bands import PLAYS, PlayArrays, bank_squares, put_away, replayed_squares
+from wgp_agents.kernels.bands import bank_squares, replayed_squares
+from wgp_agents.kernels.play_record import PLAYS, PlayArrays, put_away
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask
 

@@ -35,7 +35,7 @@ RATES = BankRates(
     clip_at=10.0,
     warmup=10,
 )
-CUT = 0.1  # of the variance of the noise: what a block's features may leave out of k(x, x)
+CUT = 0.1  # of the variance of noise or function: what features may leave out of k(x, x)
 OUTLIER = 20.0  # ranges of the other first rewards, beyond which one is an outlier
 BONUS = 1.0  # nats, of a function without drift, and of the first kernel
 
@@ -76,9 +76,9 @@ class ModelBank(Surrogate):
     deviations. The rewards of the warm-up are looked at together, since a scale estimated from so
     few may itself be an outlier: see `clip_outliers`. If one is moved, all are learned again.
 
-    A block has the fewest leading features that leave at most `CUT` lambda out of k(x, x) at every
-    arm: a larger noise ratio needs fewer. What they leave out counts as noise of each play, and is
-    part of the variance, but not of that of a bound.
+    A block has the fewest leading features that leave at most `CUT` min(lambda, 1) out of k(x, x)
+    at every arm: where there is more noise, fewer tell of anything. What they leave out counts as
+    noise of each play, and is part of the variance, but not of that of a bound.
 
     Args:
         action_set: What is chosen from.
@@ -282,7 +282,7 @@ def models_of(
     # With one block its own class and the pool were the same.
     drift = np.array(drifts * (1 if blocks == 1 else 2))
     pooled = np.arange(len(drift)) >= each
-    rank = features.leading(table, CUT * noise)
+    rank = features.leading(table, CUT * np.minimum(noise, 1.0))
     sizes = len(drift) * np.array([rank * (rank + 1) // 2, rank])
     starts = np.column_stack([[0, 0], np.cumsum(sizes, axis=1)])
     return BankModels(

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 import wgp_agents
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import (
+    DRIFTS,
+    NOISE_RATIOS,
     STILL,
     AdaptiveWGPUCB,
     Belief,
-    drift_grid,
 )
 from wgp_agents.gp.action_sets import ChangingArms
 from wgp_agents.gp.surrogates.kernel_features import ChangingFeatures, FixedFeatures
@@ -97,8 +98,8 @@ def test_another_zero_of_rewards_changes_nothing(name: str, horizon: int, zero: 
     assert other.std[same] == pytest.approx(base.std[same], rel=1e-5, abs=1e-6)
 
 
-# Over nine blocks of 30 seeds the regret after the first change was 0.06 to 0.25 times that of
-# igp-ucb and 0.17 to 0.58 times that of wgp-ucb (of this block: 0.09 and 0.28), and less than
+# Over nine blocks of 30 seeds the regret after the first change was 0.05 to 0.10 times that of
+# igp-ucb and 0.14 to 0.29 times that of wgp-ucb (of this block: 0.06 and 0.18), and less than
 # either's in at least 93 % of the runs.
 
 
@@ -108,7 +109,7 @@ def abrupt(name: str) -> Run:
     return play(wgp_agents.make(name, env), env)
 
 
-@pytest.mark.parametrize(("rival", "most"), [("igp-ucb", 0.3), ("wgp-ucb", 0.6)])
+@pytest.mark.parametrize(("rival", "most"), [("igp-ucb", 0.2), ("wgp-ucb", 0.5)])
 def test_it_adapts_where_the_world_jumps(rival: str, most: float) -> None:
     own, other = (abrupt(name).regret[CHANGE:].sum(axis=0) for name in (NAME, rival))
     assert own.mean() < most * other.mean()
@@ -116,8 +117,8 @@ def test_it_adapts_where_the_world_jumps(rival: str, most: float) -> None:
 
 
 def test_its_memory_shortens_at_a_change_and_grows_again() -> None:
-    # over three blocks: all above 60 before, at least 83 % shorter 13 steps after, and
-    # medians of 99, 13 and 99 again
+    # over nine blocks: all above 50 before, at least 87 % shorter 13 steps after, all above 60
+    # later, and medians of 99, 13 and 99 again
     memory = np.array([belief.memory for belief in abrupt(NAME).beliefs])
     before, after, later = memory[CHANGE - 1], memory[CHANGE + 13], memory[2 * CHANGE]
     assert (before > 50).mean() > 0.9
@@ -126,8 +127,8 @@ def test_its_memory_shortens_at_a_change_and_grows_again() -> None:
 
 
 def test_in_a_world_at_rest_it_is_not_far_from_who_knows_it() -> None:
-    # over nine blocks of 30 seeds and 500 steps 11 to 31, and 0.17 to 2.12 times igp-ucb's: either
-    # now and then stays at a wrong arm; of this block 11 and 0.2
+    # over nine blocks of 30 seeds 13 to 15, and 0.37 to 2.14 times igp-ucb's, which now and then
+    # stays at a wrong arm; of this block 14 and 0.37
     env = task("Stationary", 30, horizon=250)
     own, other = (
         play(agent, env).regret.sum(axis=0).mean()
@@ -136,19 +137,33 @@ def test_in_a_world_at_rest_it_is_not_far_from_who_knows_it() -> None:
             wgp_agents.make("igp-ucb", env, confidence_width=3.0),
         )
     )
-    assert own < min(2 * other, 25.0)
+    assert own < min(2 * other, 20.0)
 
 
 def test_defaults() -> None:
-    assert drift_grid(500) == pytest.approx((0.0, 0.004, 0.02, 0.1), rel=1e-12)
-    assert drift_grid(20_000) == pytest.approx((0.0, 1e-4, 5e-4, 2.5e-3, 0.0125, 0.0625))
-    assert drift_grid(1) == drift_grid(6) == (0.0,)
     models = AdaptiveWGPUCB(PROBLEM).bank.models
-    assert len(models.drift) == 4 * 7 * 2
-    assert set(models.noise) == {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0}
-    assert models.table.tolist() == [0] * 28 + [1] * 28
-    ahead = 1.0 * (models.drift == 0) + 1.0 * (models.table == 0)
-    assert np.array_equal(models.prior, ahead)
+    assert models.drift.tolist() == 2 * list(DRIFTS)  # under each rule of restarts
+    assert models.noise.tolist() == 2 * list(NOISE_RATIOS)
+    assert models.table.tolist() == [0] * 7 + [1] * 7
+    ahead = 1.0 * (models.drift == 0) + 1.0 * (models.table == 0)[:, None]
+    assert np.array_equal(models.prior, ahead.ravel())
+    # Each block is an evidence class, and the pool of all is one more.
+    classes = models.evidence_class.reshape(14, 2, 5)
+    assert (classes[:, 0] == np.arange(14)[:, None]).all()
+    assert (classes[:, 1] == 14).all()
+
+
+def test_the_horizon_changes_nothing() -> None:
+    plays: list[list[int]] = []
+    for horizon in (365, 10**9, None):
+        agent = AdaptiveWGPUCB(BanditProblem(SquaredExponential(0.2), LINE, horizon, 0.1))
+        agent.reset(0)
+        plays.append([])
+        for t in range(60):
+            plays[-1].append(int(agent.act()))
+            agent.observe(plays[-1][-1], math.sin(3 * plays[-1][-1] + t // 30))
+    assert plays[0] == plays[1] == plays[2]
+    assert len(set(plays[0])) > 5
 
 
 def features_of(agent: AdaptiveWGPUCB) -> FixedFeatures:
@@ -171,7 +186,7 @@ def test_a_kernel_of_a_lengthscale_has_a_table_for_each_factor(kernel: Any) -> N
 def test_a_kernel_without_a_lengthscale_has_one_table(kernel: Any) -> None:
     agent = AdaptiveWGPUCB(BanditProblem(kernel, LINE, 500, 0.1))
     assert len(features_of(agent).rank) == len(features_of(agent).features) == 1
-    assert len(agent.bank.models.drift) == 4 * 7
+    assert len(agent.bank.models.prior) == 7 * 5 * 2
     agent.reset(0)
     agent.observe(3, 1.0)
     assert agent.belief().lengthscale == 1.0
@@ -231,7 +246,10 @@ def test_a_width_of_zero_plays_the_mean_and_a_wide_one_the_unknown() -> None:
         agent.reset(0)
         for t in range(30):
             arm = agent.act()
-            told = getattr(agent.posterior(), best)
+            told = agent.posterior().mean
+            if best == "std":  # that of the bound
+                points = agent.action_set.candidates
+                told = np.sqrt(agent.bank.standardised(points, whole=False)[1][0])
             assert told[arm] >= told.max() - 1e-6
             agent.observe(arm, math.sin(3 * arm) + t / 30)
 
@@ -262,6 +280,8 @@ def test_new_arms_are_played_by_the_bound_of_their_own_posterior() -> None:
         drift = agent.belief().drift
         with np.errstate(divide="ignore"):
             width = 0.9 * np.where(drift > 0, np.sqrt(-np.log(drift)), STILL)
+        informed = agent.bank.informed  # plays that told of the scale
+        width *= np.sqrt(1 + 1 / np.where(informed > 0, informed, np.inf))
         upper = mean + width[:, None] * std
         assert upper[np.arange(3), played] == pytest.approx(upper.max(axis=1), abs=1e-7), t
         seen.update(played.tolist())
@@ -309,7 +329,7 @@ def test_the_level_of_new_arms_is_in_the_unit_of_their_kernel() -> None:
 
 def test_on_a_box_it_plays_points_of_the_grid_and_hears_of_the_nearest() -> None:
     problem = BanditProblem(SquaredExponential(0.2), LINE, 60, 0.1, continuous=True)
-    box, line = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(PROBLEM, drifts=drift_grid(60))
+    box, line = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(PROBLEM)
     box.reset(0)
     line.reset(0)
     for _ in range(40):
@@ -325,9 +345,12 @@ def test_on_a_box_it_plays_points_of_the_grid_and_hears_of_the_nearest() -> None
     ("kernel", "error", "wider"),
     [(SquaredExponential(0.2), 2e-5, 5e-6), (Matern(0.2, 2.5), 0.15, 0.1)],
 )
-def test_128_features_are_near_the_exact_posterior(kernel: Any, error: float, wider: float) -> None:
+def test_128_features_are_near_the_exact_posterior(
+    kernel: Any, error: float, wider: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # over three seeds each the means were off by at most 1e-5 and 0.10 standard deviations, and
     # these by -3e-6 to 1e-6 and -0.03 to 0.05; what is left out of k(x, x) is 1e-6 and 0.016
+    monkeypatch.setattr("wgp_agents.gp.surrogates.bank.CUT", 0.0)
     side = np.linspace(0.0, 1.0, 30)
     domain = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
     problem = BanditProblem(kernel, domain, 500, 0.1)

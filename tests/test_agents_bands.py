@@ -18,6 +18,7 @@ from wgp_agents.gp.bands import DRIFTS, NOISE_RATIOS
 from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
+from wgp_agents.kernels.bands import TEMPER
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -47,23 +48,38 @@ def played(name: str, env: Any, steps: int, seed: int = 1) -> tuple[Any, Any, Fl
     return agent, observation, np.array(actions), np.array(rewards)
 
 
+def of_model(bank: ModelBank, i: int, q: int) -> tuple[Floats, Floats]:
+    """Return the covariance `(m, m)` and the weights `(m,)` of learner i's model q."""
+    models, (g, k) = bank.models, divmod(q, len(bank.models.drift))
+    start, end = models.weights_start[g : g + 2]
+    theta = bank.kept.weights[i, start:end].reshape(-1, len(models.drift))[:, k]
+    start, end = models.covariance_start[g : g + 2]
+    lower = np.zeros((len(theta), len(theta)))
+    packed = bank.kept.covariance[i, start:end].reshape(-1, len(models.drift))[:, k]
+    lower[np.tril_indices(len(theta))] = packed
+    return lower + np.tril(lower, -1).T, theta
+
+
 def root_of_mixture(bank: ModelBank, i: int, mean: Floats) -> Floats:
     """Return the root of E (f - mean)^2 of the mixture of learner i's models, one by one."""
-    kept, total, weights = bank.kept, np.zeros_like(mean), []
-    for q, prior in enumerate(bank.models.prior):
-        weights.append(prior + kept.recent[i, q] + 0.1 * kept.lasting[i, q])
+    kept, models, total, weights = bank.kept, bank.models, np.zeros_like(mean), []
+    for q, (prior, c) in enumerate(zip(models.prior, models.evidence_class, strict=True)):
+        own = kept.regime[i, q] + bank.rates.weight * kept.strategy[i, q] + prior
+        weights.append(TEMPER * (own + kept.evidence[i, c]))
     weights = np.exp(np.array(weights) - max(weights))
     weights /= weights.sum()
     freedom = 2 * kept.shape[i]
     wider = (stats.t.ppf(0.975, freedom) / stats.norm.ppf(0.975)) ** 2
     features: Any = bank.features
     for q, weight in enumerate(weights):
-        g = bank.models.table[q]
-        phi, left = features.features[g], features.residual[g]
+        P, theta = of_model(bank, i, q)
+        g = models.table[q // len(models.drift)]
+        phi = features.features[g][: len(P)]
+        left = np.sum(features.features[g][len(P) :] ** 2, axis=0) + features.residual[g]
         scale = kept.square[i, q] / kept.shape[i] + kept.signal[i, q]
         scale /= 1 + kept.informed[i, q]
-        variance = np.einsum("jn,jk,kn->n", phi, kept.covariance[i, q], phi) + left
-        centre = kept.weights[i, q] @ phi + kept.zero[i, q]
+        variance = np.einsum("jn,jk,kn->n", phi, P, phi) + left
+        centre = theta @ phi + kept.zero[i, q]
         total += weight * (wider * scale * variance + (centre - mean) ** 2)
     return np.sqrt(total)
 
@@ -92,14 +108,10 @@ class Replay:
     def learn(self, plays: list[tuple[int, int, float]]) -> None:
         """Learn from plays (time, arm, reward)."""
         before = plays[0][0]
-        kept, eps = self.bank.kept, self.bank.models.drift
         for time, arm, reward in plays:
             for _ in range(time - before - 1):  # one step after the other
-                kept.weights[0] *= np.sqrt(1 - eps)[:, None]
-                kept.covariance[0] *= (1 - eps)[:, None, None]
-                kept.covariance[0] += eps[:, None, None] * np.eye(kept.covariance.shape[2])
-                kept.recent[0] *= 0.95
-                kept.lasting[0] *= 0.9995
+                self.bank.elapse(np.ones(1), self.everyone)
+                self.bank.kept.strategy[0] *= self.bank.rates.strategy
             before = time
             self.bank.update(
                 self.action_set.embed(np.array([arm])), np.array([reward]), self.everyone

@@ -232,23 +232,23 @@ def adaptive(**kwargs: Any) -> AdaptiveWGPUCB:
     return agent
 
 
-def gram(agent: AdaptiveWGPUCB) -> Array:
-    """Return the covariance of the only model, between arms."""
-    table = agent.bank.features.features[0]  # type: ignore[attr-defined]
-    return np.asarray(table.T @ table)
+def gram(agent: AdaptiveWGPUCB) -> tuple[Array, Array]:
+    """Return the covariance of the only model, between arms, and what its features leave out."""
+    table, rank = agent.bank.features.features[0], agent.bank.models.rank[0]  # type: ignore[attr-defined]
+    return table[:rank].T @ table[:rank], np.sum(table[rank:] ** 2, axis=0)
 
 
 def test_a_bank_drifts_by_the_time_that_goes_by() -> None:
     agent = adaptive(drifts=[0.03], noise_ratios=[0.1], lengthscales=[1.0])
     past = History(agent, before=False, count=25)
-    G, t = gram(agent), past.times
+    (G, out), t = gram(agent), past.times
     zero = past.rewards[0]
     covariance = G[np.ix_(past.arms, past.arms)] * 0.97 ** (np.abs(t[:, None] - t) / 2)
     cross = G[:, past.arms] * 0.97 ** (past.age / 2)
-    solved = np.linalg.solve(covariance + 0.1 * np.eye(len(t)), cross.T)
+    solved = np.linalg.solve(covariance + np.diag(0.1 + out[past.arms]), cross.T)
     mean, variance = agent.bank.standardised(agent.action_set.candidates)
     np.testing.assert_allclose(mean[0], (past.rewards - zero) @ solved, rtol=0, atol=1e-5)
-    left = G.diagonal() - np.einsum("ij,ji->i", cross, solved)
+    left = G.diagonal() + out - np.einsum("ij,ji->i", cross, solved)
     np.testing.assert_allclose(variance[0], left, rtol=0, atol=1e-5)
 
 
@@ -262,10 +262,11 @@ def test_a_bank_that_looks_back_knows_the_times_of_its_first_rewards() -> None:
         agent.elapse(0.25 * k)
         now += 0.75 * k
     assert np.abs(agent.posterior().mean).max() < 10.0  # the outlier was moved
-    G, t = gram(agent), np.array(times)
-    covariance = G[:10, :10] * 0.97 ** (np.abs(t[:, None] - t) / 2) + 0.1 * np.eye(10)
+    (G, out), t = gram(agent), np.array(times)
+    covariance = G[:10, :10] * 0.97 ** (np.abs(t[:, None] - t) / 2) + np.diag(0.1 + out[:10])
     cross = G[:, :10] * 0.97 ** ((now - t) / 2)
-    left = G.diagonal() - np.einsum("ij,ji->i", cross, np.linalg.solve(covariance, cross.T))
+    solved = np.linalg.solve(covariance, cross.T)
+    left = G.diagonal() + out - np.einsum("ij,ji->i", cross, solved)
     variance = agent.bank.standardised(agent.action_set.candidates)[1][0]
     np.testing.assert_allclose(variance, left, rtol=0, atol=1e-5)
 

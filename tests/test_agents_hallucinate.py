@@ -145,8 +145,16 @@ def test_a_bank_learns_nothing_else() -> None:
     np.testing.assert_array_equal(agent.posterior().mean, mean)
     covariance, old = bank.kept.covariance, before["agent.bank.kept.covariance"]
     assert np.array_equal(covariance[1], old[1])
-    shrunk = np.trace(covariance[0], axis1=1, axis2=2) < np.trace(old[0], axis1=1, axis2=2)
-    assert np.flatnonzero(shrunk).tolist() == [bank.chosen[0]]  # by which the next choice is made
+    # Only the model by which the next choice is made: one of each of its block's K numbers.
+    starts, count = bank.models.covariance_start, len(bank.models.drift)
+    g, k = divmod(int(bank.chosen[0]), count)
+    moved = np.flatnonzero(covariance[0] != old[0])
+    assert (starts[g] <= moved).all()
+    assert (moved < starts[g + 1]).all()
+    assert set((moved - starts[g]) % count) == {k}
+    rows = np.arange(1, bank.models.rank[g] + 1)
+    diagonal = starts[g] + (rows * (rows + 1) // 2 - 1) * count + k
+    assert covariance[0][diagonal].sum() < old[0][diagonal].sum()
 
 
 def test_a_fitted_drift_learns_nothing_else() -> None:

@@ -2,7 +2,8 @@
 
 A band is mean -+ 1.96 std. Its mean is that of the agent's posterior; its std is the root of the
 squared error that the models of a bank expect of that mean: those of `ModelBank`, each weighted by
-the exponential of its score, as in Bayesian model averaging. So it has what the models differ by,
+the exponential of its score times `TEMPER`, as in Bayesian model averaging with a tempered
+likelihood. So it has what the models differ by,
 what each is unsure of, and the uncertainty of its scale: Student's t, of as many degrees of freedom
 as the scale was learned from, widens a variance until 1.96 std is its 97.5 % quantile.
 
@@ -25,7 +26,8 @@ from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior
 from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
-from wgp_agents.kernels.bands import PLAYS, PlayArrays, bank_squares, put_away, replayed_squares
+from wgp_agents.kernels.bands import bank_squares, replayed_squares
+from wgp_agents.kernels.play_record import PLAYS, PlayArrays, put_away
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask
 

@@ -3,90 +3,36 @@
 With the weights w_q of a bank's models, their means M_q(x), scales s_q^2 and covariances P_q, the
 expected squared error of a mean mu(x) is that of the mixture of their posteriors,
 sum over q of w_q (s_q^2 phi^T P_q phi + (M_q(x) - mu(x))^2). See `wgp_agents.gp.bands`.
+
+The weights are tempered: w_q ~ exp(`TEMPER` (E_c + R_q + a M_q + prior_q)), as no model is true.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from wgp_agents.kernels.bank import BankArrays, BankModels, BankRates, learner_step, model_score
+from wgp_agents.kernels.bank import add_left_out, bank_restart, learner_step, make_room
+from wgp_agents.kernels.bank_arrays import (
+    BankArrays,
+    BankModels,
+    BankRates,
+    block_covariance,
+    block_weights,
+    with_drift,
+)
+from wgp_agents.kernels.evidence import model_score
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import FIRST, combine_rows, quadratic_forms
-from wgp_gym.types import Array, Indices, Mask
+from wgp_agents.kernels.packed import unpack_weights
+from wgp_gym.types import Array, Indices
 
-__all__ = ["PLAYS", "PlayArrays", "bank_squares", "put_away", "replayed_squares"]
+__all__ = ["TEMPER", "bank_squares", "replayed_squares"]
 
-PLAYS = 128  # W: a power of 2, so that a remainder is cheap
-
+TEMPER = 0.3  # of the scores in weights: no model is true, and R and M tell of the same rewards
 LEAST = 1e-9  # of the weights: a model below it is left out
 ONE = FIRST  # the only learner of a bank that replays
-
-
-class PlayArrays(NamedTuple):
-    """The plays that are kept of B learners: W last ones, and W older ones.
-
-    W is `PLAYS`. The play at time t, counted by the learner's own plays, is at t mod W. The one
-    that it replaces goes to W + (its arm mod W).
-
-    Attributes:
-        arm: What was played, `(B, 2 W)`; where arms are drawn anew, the time in its place.
-        place: Where arms are drawn anew, the points played, `(B, 2 W, d)`; else d = 0.
-        reward: The rewards, `(B, 2 W)`.
-        time: When, `(B, 2 W)`; -1: no play yet.
-        clock: How many steps of the world had gone by then, `(B, 2 W)`.
-        seen: Plays so far, `(B,)`.
-    """
-
-    arm: Indices
-    place: Array
-    reward: Array
-    time: Indices
-    clock: Array
-    seen: Indices
-
-
-@subroutine
-def move_play(i: int, source: int, target: int, kept: PlayArrays) -> None:
-    """Write a play over another one."""
-    kept.arm[i, target] = kept.arm[i, source]
-    kept.reward[i, target] = kept.reward[i, source]
-    kept.time[i, target] = kept.time[i, source]
-    kept.clock[i, target] = kept.clock[i, source]
-    for j in range(kept.place.shape[2]):
-        kept.place[i, target, j] = kept.place[i, source, j]
-
-
-@compiled
-def put_away(
-    arms: Indices, places: Array, rewards: Array, active: Mask, clock: Array, kept: PlayArrays
-) -> None:
-    """Take in K plays of each learner.
-
-    Args:
-        arms: What was played, `(K, B)`; not read where arms are drawn anew.
-        places: The points then, `(K, B, d)`, d as in `PlayArrays.place`.
-        rewards: `(K, B)`.
-        active: Which plays count, `(K, B)`.
-        clock: How many steps of the world had gone by at each, `(K, B)`.
-        kept: Where they go.
-    """
-    dim = kept.place.shape[2]
-    for i in range(arms.shape[1]):
-        for k in range(len(arms)):
-            if not active[k, i]:
-                continue
-            t = kept.seen[i]
-            j = t & (PLAYS - 1)
-            if t >= PLAYS:
-                move_play(i, j, PLAYS + (kept.arm[i, j] & (PLAYS - 1)), kept)
-            kept.arm[i, j] = arms[k, i] if dim == 0 else t
-            kept.reward[i, j], kept.time[i, j], kept.clock[i, j] = rewards[k, i], t, clock[k, i]
-            for c in range(dim):
-                kept.place[i, j, c] = places[k, i, c]
-            kept.seen[i] += 1
 
 
 @subroutine
@@ -108,7 +54,7 @@ def fill_beliefs(
     if a <= 0.0:
         return False
     for q in range(len(weight)):
-        weight[q] = model_score(i, q, models, rates, state)
+        weight[q] = TEMPER * model_score(i, q, models, rates, state)
         top = max(top, weight[q])
     for q in range(len(weight)):
         weight[q] = math.exp(weight[q] - top)
@@ -126,7 +72,7 @@ def fill_beliefs(
 @subroutine
 def add_squares(
     i: int,
-    g: int,
+    table: int,
     weight: Array,
     scale: Array,
     phi: Array,
@@ -136,28 +82,73 @@ def add_squares(
     mean: Array,
     square: Array,
 ) -> None:
-    """Add the part that the models of table g have in the expected squared errors of learner i."""
-    m, n = models.rank[g], len(mean)
+    """Add the part that the models of a table have in the expected squared errors of learner i."""
+    m, n, count = 0, len(mean), len(models.drift)
+    for g in range(len(models.rank)):
+        if models.table[g] == table:
+            m = max(m, models.rank[g])
     P, row, share = np.zeros((m, m)), np.empty(n), 0.0
-    for q in range(len(weight)):
-        if models.table[q] != g or weight[q] == 0.0:
-            continue
-        # Within: the sum of w s^2 P, one matrix for all models of a table.
-        part = weight[q] * scale[q]
-        share += part
-        covariance = state.covariance[i, q]
-        for j in range(m):
-            for k in range(m):
-                P[j, k] += part * covariance[j, k]
-        # Between: w (M - mu)^2.
-        combine_rows(phi[:m], state.weights[i, q, :m], row)
-        for a in range(n):
-            apart = row[a] + state.zero[i, q] - mean[a]
-            square[a] += weight[q] * apart * apart
+    for g in range(len(models.rank)):
+        if models.table[g] == table:
+            # Within: the sum of w s^2 P, one matrix for all models of a table.
+            mine, unit = weight[g * count : (g + 1) * count], scale[g * count : (g + 1) * count]
+            share += add_covariances(i, g, mine, unit, models, state, P)
+            # Between: w (M - mu)^2.
+            add_offsets(i, g, mine, phi, models, state, mean, row, square)
     if share > 0.0:
         quadratic_forms(P, m, phi, row)
+        left = residual.copy()
+        add_left_out(phi, m, left)
         for a in range(n):
-            square[a] += max(row[a], 0.0) + share * residual[a]
+            square[a] += max(row[a], 0.0) + share * left[a]
+
+
+@subroutine
+def add_covariances(
+    i: int, g: int, weight: Array, scale: Array, models: BankModels, state: BankArrays, P: Array
+) -> float:
+    """Add w s^2 P_k of block g's models to the upper triangle of a matrix; return sum of w s^2.
+
+    Features that the block leaves out have their prior: variance 1, independent.
+    """
+    count, m, start, share = len(weight), models.rank[g], 0, 0.0
+    packed, part = block_covariance(i, g, models, state), weight * scale
+    for k in range(count):
+        share += part[k]
+    if share == 0.0:
+        return 0.0
+    for j in range(m):
+        for h in range(j + 1):
+            for k in range(count):
+                P[h, j] += part[k] * packed[start + k]
+            start += count
+    for j in range(m, len(P)):
+        P[j, j] += share
+    return share
+
+
+@subroutine
+def add_offsets(
+    i: int,
+    g: int,
+    weight: Array,
+    phi: Array,
+    models: BankModels,
+    state: BankArrays,
+    mean: Array,
+    row: Array,
+    square: Array,
+) -> None:
+    """Add w_k (M_k - mu)^2 of block g's models; `row` is room, `(n,)`."""
+    count, m = len(weight), models.rank[g]
+    packed, w = block_weights(i, g, models, state), np.empty(m)
+    for k in range(count):
+        if weight[k] > 0.0:
+            unpack_weights(packed, k, count, w)
+            combine_rows(phi, w, row)
+            for a in range(len(mean)):
+                apart = row[a] + state.zero[i, g * count + k] - mean[a]
+                square[a] += weight[k] * apart * apart
 
 
 @compiled
@@ -187,7 +178,7 @@ def bank_squares(
         mean: The means, `(B, n)`.
         square: Where the squares are added, `(B, n)`; infinite where a learner knows no unit.
     """
-    weight, scale = np.empty((2, len(models.drift)))
+    weight, scale = np.empty((2, len(models.prior)))
     for i in range(len(mean)):
         t = which[i]
         if fill_beliefs(i, factor[i], models, rates, state, weight, scale):
@@ -199,17 +190,13 @@ def bank_squares(
 
 
 @subroutine
-def forget(state: BankArrays) -> None:
+def forget(models: BankModels, state: BankArrays) -> None:
     """Bring the only learner of a bank back to the prior."""
-    for array in (state.square, state.signal, state.informed, state.recent, state.lasting):
+    for array in (state.square, state.signal, state.informed, state.regime, state.strategy):
         array[:] = 0.0
-    for array in (state.zero, state.latest):
+    for array in (state.zero, state.evidence, state.latest):
         array[:] = 0.0
-    state.covariance[:] = 0.0
-    for q in range(state.covariance.shape[1]):
-        for k in range(state.covariance.shape[2]):
-            state.covariance[ONE, q, k, k] = 1.0
-    state.weights[:] = 0.0
+    bank_restart(np.ones(1, np.bool_), models, state)
     state.shape[:] = 0.0
     state.age[:] = 0
     state.chosen[:] = 0
@@ -219,9 +206,9 @@ def forget(state: BankArrays) -> None:
 @subroutine
 def fade_scores(plays: int, rates: BankRates, state: BankArrays) -> None:
     """Let the scores of the only learner of a bank fade by plays that are not kept."""
-    for q in range(state.recent.shape[1]):
-        state.recent[ONE, q] *= rates.recent**plays
-        state.lasting[ONE, q] *= rates.lasting**plays
+    fade = rates.strategy**plays
+    for q in range(state.strategy.shape[1]):
+        state.strategy[ONE, q] *= fade
 
 
 @compiled
@@ -259,12 +246,12 @@ def replayed_squares(
         mean: The means, `(B, n)`.
         square: Where the squares go, `(B, n)`; infinite where a learner knows no unit.
     """
-    count = len(models.drift)
-    u, loss = np.empty(features.shape[3]), np.empty(count)
-    weight, scale, drift = np.empty((3, count))
-    moved = BankModels(drift, models.noise, models.table, models.rank, models.prior)
+    count, room = len(models.drift), make_room(models, state.evidence.shape[1])
+    weight, scale = np.empty((2, len(models.prior)))
+    drift = np.empty(count)
+    moved = with_drift(models, drift)
     for i in range(len(mean)):
-        forget(state)
+        forget(models, state)
         before = times[i, -1]
         for k in range(times.shape[1]):
             if times[i, k] < 0:
@@ -277,7 +264,7 @@ def replayed_squares(
             for q in range(count):
                 drift[q] = 1.0 - (1.0 - models.drift[q]) ** steps
             f, rest = features[i, k], left[i, k]
-            learner_step(ONE, f, rest, rewards[i, k], moved, rates, state, u, loss)
+            learner_step(ONE, f, rest, rewards[i, k], moved, rates, state, room)
         t = which[i]
         if fill_beliefs(ONE, factor[i], models, rates, state, weight, scale):
             square[i] = 0.0

@@ -11,117 +11,196 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wgp_agents.kernels.bank_arrays import (
+    BankArrays,
+    BankModels,
+    BankRates,
+    block_covariance,
+    block_weights,
+)
 from wgp_agents.kernels.drift import fill_posterior, forecast, kalman_step
+from wgp_agents.kernels.evidence import (
+    TINY,
+    best_model,
+    restart_lagging_models,
+    student_loss,
+    update_scores,
+)
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import dot
+from wgp_agents.kernels.packed import (
+    elapse_block,
+    forecast_block,
+    pack_model,
+    repeat,
+    restart_model,
+    step_block,
+    unpack_covariance,
+    unpack_weights,
+)
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
-    "BankArrays",
-    "BankModels",
-    "BankRates",
+    "Room",
+    "add_left_out",
     "bank_elapse",
     "bank_hallucinate",
     "bank_posteriors",
+    "bank_restart",
     "bank_update",
     "learner_step",
-    "model_score",
+    "make_room",
 ]
 
-TINY = float(np.finfo(float).tiny)  # below it numbers lose digits, and the least never fade
 
+class Room(NamedTuple):
+    """Where a step of one learner works: vectors for a block, and the losses of all models."""
 
-class BankModels(NamedTuple):
-    """The models of a bank: Q of them, the same for all learners.
-
-    Attributes:
-        drift: eps of each, `(Q,)`.
-        noise: lambda of each: the variance of the noise, that of the function being 1, `(Q,)`.
-        table: Which features each has, `(Q,)`.
-        rank: How many there are in each table, `(G,)`.
-        prior: What each is ahead by throughout, `(Q,)`.
-    """
-
-    drift: Array
-    noise: Array
-    table: Indices
-    rank: Indices
-    prior: Array
-
-
-class BankRates(NamedTuple):
-    """How fast a bank forgets what it knows of its models, and what it does not believe.
-
-    Attributes:
-        recent: What the score of the last steps fades by in a step.
-        lasting: What the score of all steps fades by.
-        scale: What the squared innovations fade by, from which a model's scale is learned.
-        signal: What the function's own scale fades by, for a play of an arm never seen.
-        weight: How much the lasting score counts beside the recent one.
-        margin: A model that lags by more in its recent score begins anew.
-        restart_penalty: How far behind the best it then begins.
-        carry_over: The share of what it knew of the function's scale that it keeps.
-        recenter_at: In units of the scale: how far the median reward is from where a model counts
-            rewards from, when a restart moves that.
-        clip_at: In standard deviations: the most that an innovation counts for.
-        warmup: Steps. A younger model is not restarted; a younger learner cuts no innovation, but
-            looks at its rewards again at the end. Also the span of the median.
-    """
-
-    recent: float
-    lasting: float
-    scale: float
-    signal: float
-    weight: float
-    margin: float
-    restart_penalty: float
-    carry_over: float
-    recenter_at: float
-    clip_at: float
-    warmup: int
-
-
-class BankArrays(NamedTuple):
-    """What is kept of B learners, each with Q models.
-
-    Attributes:
-        covariance: P of the weights, in the unit of the function's variance, `(B, Q, m, m)`.
-        weights: theta, in the unit of rewards, `(B, Q, m)`.
-        square: Half the sum of squared standardised innovations, fading, `(B, Q)`.
-        shape: Half their number, fading, `(B,)`.
-        signal: The sum of those squares by how much each play could say of the function, `(B, Q)`.
-        informed: What those shares add up to, `(B, Q)`.
-        recent: The score of the last steps, `(B, Q)`.
-        lasting: The score of all steps, `(B, Q)`.
-        age: Steps since each model was last restarted, `(B, Q)`.
-        chosen: The model that is played, `(B,)`.
-        zero: Where each model counts rewards from, `(B, Q)`.
-        latest: The last rewards, that of step t at t mod `warmup`, `(B, warmup)`.
-        seen: Observations so far, `(B,)`.
-    """
-
-    covariance: Array
-    weights: Array
-    square: Array
-    shape: Array
-    signal: Array
-    informed: Array
-    recent: Array
-    lasting: Array
-    age: Indices
-    chosen: Indices
-    zero: Array
-    latest: Array
-    seen: Indices
+    u: Array
+    along: Array
+    keep: Array
+    fade: Array
+    variance: Array
+    mean: Array
+    nu: Array
+    shift: Array
+    gain: Array
+    loss: Array
+    own: Array
+    sums: Array
 
 
 @subroutine
-def largest(x: Array) -> float:
-    """Return the largest number."""
-    best: float = x[0]
-    for value in x:
-        best = max(best, value)
-    return best
+def make_room(models: BankModels, classes: int) -> Room:
+    """Return room for a step with the models."""
+    count, most = len(models.drift), 0
+    for m in models.rank:
+        most = max(most, m)
+    return Room(
+        np.empty(most * count),
+        np.empty(most * count),
+        np.empty(most * count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.zeros(len(models.prior)),
+        np.empty(len(models.prior)),
+        np.empty((3, classes)),
+    )
+
+
+@subroutine
+def score_block(
+    nu: Array,
+    noise: float,
+    warm: bool,
+    shape: float,
+    square: Array,
+    rates: BankRates,
+    variance: Array,
+    loss: Array,
+) -> None:
+    """Cut the innovations of a block's models, and compute the losses of their forecasts.
+
+    Args:
+        nu: The innovations, `(K,)`.
+        noise: lambda and what the features leave out.
+        warm: Whether the warm-up is over.
+        shape: As in `BankArrays`.
+        square: As in `BankArrays`, `(K,)`.
+        rates: What is cut.
+        variance: s, of the mean of the play, `(K,)`.
+        loss: Where the losses go, `(K,)`.
+    """
+    for k in range(len(nu)):
+        total = variance[k] + noise  # of an innovation, in the unit s^2
+        # After the warm-up it counts for `clip_at` standard deviations at most.
+        if warm:
+            limit = rates.clip_at * math.sqrt(square[k] / shape * total)
+            nu[k] = math.copysign(min(abs(nu[k]), limit), nu[k])
+        loss[k] = student_loss(nu[k] * (nu[k] / total), total, shape, square[k])
+
+
+@subroutine
+def learn_scales(
+    nu: Array,
+    noise: float,
+    left: float,
+    prior: float,
+    rates: BankRates,
+    variance: Array,
+    square: Array,
+    signal: Array,
+    informed: Array,
+) -> None:
+    """Learn each model's scale, and the function's own, from squared standardised innovations.
+
+    Args:
+        nu: The innovations, `(K,)`.
+        noise: lambda and what the features leave out.
+        left: What they leave out.
+        prior: k(x, x) of the play.
+        rates: How fast to forget.
+        variance: s, of the mean of the play, `(K,)`.
+        square: As in `BankArrays`, `(K,)`, and so are the last two.
+        signal: `(K,)`.
+        informed: `(K,)`.
+    """
+    for k in range(len(nu)):
+        z = nu[k] * (nu[k] / (variance[k] + noise))
+        # The scale of all: every innovation counts alike.
+        total = rates.scale * square[k] + 0.5 * z
+        square[k] = total if total > TINY else 0.0  # the least never fades
+        # The function's: by the share of the variance at the play that was still unknown.
+        share = (variance[k] + left) / prior if prior > 0.0 else 0.0
+        keep = 1.0 - (1.0 - rates.signal) * share
+        informed[k] = keep * informed[k] + share
+        signal[k] = keep * signal[k] + share * z
+
+
+@subroutine
+def block_step(
+    i: int,
+    g: int,
+    features: Array,
+    left: float,
+    reward: float,
+    scored: bool,
+    models: BankModels,
+    rates: BankRates,
+    state: BankArrays,
+    room: Room,
+) -> None:
+    """Take a reward into the models of block g of learner i, with all features of their table."""
+    m, count = models.rank[g], len(models.drift)
+    f, cut, u, nu = features[:m], features[m:], room.u[: m * count], room.nu
+    # What the block's features leave out of k(x, x) counts as noise of this play.
+    left += dot(cut, cut)
+    noise = models.noise[g] + left
+    P, w = block_covariance(i, g, models, state), block_weights(i, g, models, state)
+    forecast_block(P, w, f, u, room.variance, room.mean)
+    first, end = g * count, (g + 1) * count
+    zero, square = state.zero[i, first:end], state.square[i, first:end]
+    for k in range(count):
+        if room.variance[k] <= 0.0:  # a play known to the last bit: its rounding would grow
+            room.variance[k] = 0.0
+            for j in range(m):
+                u[j * count + k] = 0.0
+        nu[k] = reward - zero[k] - room.mean[k]
+    if scored:
+        warm, loss = state.seen[i] >= rates.warmup, room.loss[first:end]
+        score_block(nu, noise, warm, state.shape[i], square, rates, room.variance, loss)
+    if state.seen[i] > 0:  # the first reward tells nothing: models count from it
+        signal, informed = state.signal[i, first:end], state.informed[i, first:end]
+        prior = dot(f, f) + left
+        learn_scales(nu, noise, left, prior, rates, room.variance, square, signal, informed)
+    for k in range(count):
+        total = room.variance[k] + noise
+        room.shift[k], room.gain[k] = nu[k] / total, room.fade[k] / math.sqrt(total)
+    step_block(P, w, u, room.shift, room.gain, room.fade, models.drift, room.keep, room.along)
 
 
 @subroutine
@@ -134,120 +213,6 @@ def smallest(x: Array) -> float:
 
 
 @subroutine
-def upper_median(x: Array) -> float:
-    """Return the upper median: the least number that more than half are not above."""
-    median = math.inf
-    for value in x:
-        below = 0
-        for other in x:
-            below += other <= value
-        if 2 * below > len(x) and value < median:
-            median = value
-    return median
-
-
-@subroutine
-def student_loss(z: float, total: float, a: float, b: float) -> float:
-    """Return -log of the predictive density of a reward, but for what all models share.
-
-    Student's, of 2 a degrees of freedom and scale (b / a) `total`, at z = nu^2 / `total`.
-    """
-    return 0.5 * math.log(b * total) + (a + 0.5) * math.log1p(z / (2.0 * b))
-
-
-@subroutine
-def learn_scales(
-    i: int, q: int, z: float, share: float, rates: BankRates, state: BankArrays
-) -> None:
-    """Learn a model's scale, and the function's own, from a squared standardised innovation."""
-    # The scale of all: every innovation counts alike.
-    square = rates.scale * state.square[i, q] + 0.5 * z
-    state.square[i, q] = square if square > TINY else 0.0
-    # The function's: by the share of the variance at the play that was still unknown.
-    keep = 1.0 - (1.0 - rates.signal) * share
-    state.informed[i, q] = keep * state.informed[i, q] + share
-    state.signal[i, q] = keep * state.signal[i, q] + share * z
-
-
-@subroutine
-def model_step(
-    i: int,
-    q: int,
-    f: Array,
-    left: float,
-    reward: float,
-    scored: bool,
-    models: BankModels,
-    rates: BankRates,
-    state: BankArrays,
-    u: Array,
-) -> float:
-    """Take a reward into model q of learner i; return the loss of its forecast, 0 if unscored."""
-    P, w, seen = state.covariance[i, q], state.weights[i, q, : len(f)], state.seen[i]
-    # The innovation nu and its variance, in the unit s^2: s + noise.
-    s, expected = forecast(P, w, f, u)
-    noise = models.noise[q] + left
-    total, nu = s + noise, reward - state.zero[i, q] - expected
-    # After the warm-up it counts for `clip_at` standard deviations at most.
-    a, b = state.shape[i], state.square[i, q]
-    if scored and seen >= rates.warmup:
-        limit = rates.clip_at * math.sqrt(b / a * total)
-        nu = math.copysign(min(abs(nu), limit), nu)
-    z = nu * (nu / total)
-    loss = student_loss(z, total, a, b) if scored else 0.0
-    # The first reward tells nothing: models count from it.
-    if seen > 0:
-        prior = dot(f, f) + left
-        learn_scales(i, q, z, (s + left) / prior if prior > 0.0 else 0.0, rates, state)
-    kalman_step(s, nu, noise, models.drift[q], u, P, w)
-    return loss
-
-
-@subroutine
-def score_models(loss: Array, rates: BankRates, recent: Array, lasting: Array) -> None:
-    """Add one step to the scores, relative to the model that predicted the reward best."""
-    least = smallest(loss)
-    if not math.isfinite(largest(loss) - least):  # a first reward after nothing but zeros
-        return
-    for q in range(len(loss)):
-        recent[q] = rates.recent * recent[q] - (loss[q] - least)
-        lasting[q] = rates.lasting * lasting[q] - (loss[q] - least)
-
-
-@subroutine
-def recenter(i: int, q: int, rates: BankRates, state: BankArrays) -> None:
-    """Let a model count rewards from their median, if that is far from where it did."""
-    median = upper_median(state.latest[i])
-    apart = median - state.zero[i, q]
-    if apart * apart * state.informed[i, q] > rates.recenter_at**2 * state.signal[i, q]:
-        state.zero[i, q] = median
-
-
-@subroutine
-def restart_lagging_models(i: int, rates: BankRates, state: BankArrays) -> None:
-    """Let learner i's models that lag begin anew, a little behind the best."""
-    recent, lasting = state.recent[i], state.lasting[i]
-    best = largest(recent)
-    for q in range(len(recent)):
-        state.age[i, q] += 1
-        if state.age[i, q] > rates.warmup and recent[q] < best - rates.margin:
-            # It knows nothing of the function any more ...
-            P = state.covariance[i, q]
-            P[:] = 0.0
-            for k in range(len(P)):
-                P[k, k] = 1.0
-            state.weights[i, q] = 0.0
-            state.age[i, q] = 0
-            # ... and little of its scale,
-            state.signal[i, q] *= rates.carry_over
-            state.informed[i, q] *= rates.carry_over
-            # and is given a chance.
-            recent[q] = best - rates.restart_penalty
-            lasting[q] = largest(lasting)
-            recenter(i, q, rates, state)
-
-
-@subroutine
 def learner_step(
     i: int,
     features: Array,
@@ -256,39 +221,42 @@ def learner_step(
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
-    u: Array,
-    loss: Array,
+    room: Room,
 ) -> None:
-    """Take in one observation of learner i, with features `(G, m)`; u and loss are room to work."""
+    """Take in one observation of learner i, with features `(tables, m)`."""
     # Rewards are counted from the first, at first.
     if state.seen[i] == 0:
         state.zero[i] = reward
     state.latest[i, state.seen[i] % rates.warmup] = reward
     # Nothing is scored before every model has a scale.
     scored = smallest(state.square[i]) > 0.0
-    for q in range(len(loss)):
-        g = models.table[q]
-        f = features[g, : models.rank[g]]
-        loss[q] = model_step(i, q, f, left[g], reward, scored, models, rates, state, u[: len(f)])
+    for k in range(len(models.drift)):
+        room.keep[k] = 1.0 - models.drift[k]
+        room.fade[k] = math.sqrt(room.keep[k])
+    repeat(room.keep, len(models.drift))
+    for g in range(len(models.noise)):
+        t = models.table[g]
+        block_step(i, g, features[t], left[t], reward, scored, models, rates, state, room)
     if state.seen[i] > 0:
         state.shape[i] = rates.scale * state.shape[i] + 0.5
     if scored:
-        score_models(loss, rates, state.recent[i], state.lasting[i])
-    restart_lagging_models(i, rates, state)
-    # Play the model of the largest score, the first of equals.
-    top = -math.inf
-    for q in range(len(loss)):
-        score = model_score(i, q, models, rates, state)
-        if score > top:
-            top, state.chosen[i] = score, q
+        update_scores(i, room.loss, models, rates, state, room.own, room.sums)
+    restart_lagging_models(i, models, rates, state)
+    state.chosen[i] = best_model(i, models, rates, state)
     state.seen[i] += 1
 
 
-@subroutine
-def model_score(i: int, q: int, models: BankModels, rates: BankRates, state: BankArrays) -> float:
-    """Return the logarithm of a model's weight among those of learner i, but for a constant."""
-    score: float = models.prior[q] + state.recent[i, q] + rates.weight * state.lasting[i, q]
-    return score
+@compiled
+def bank_restart(mask: Mask, models: BankModels, state: BankArrays) -> None:
+    """Bring all models of the learners in `mask` back to the prior, where the rest is 0."""
+    count = len(models.drift)
+    for i in range(len(mask)):
+        if not mask[i]:
+            continue
+        for g in range(len(models.noise)):
+            P, w = block_covariance(i, g, models, state), block_weights(i, g, models, state)
+            for k in range(count):
+                restart_model(P, w, k, count)
 
 
 @compiled
@@ -304,18 +272,18 @@ def bank_update(
     """Take in one observation of every active learner. See `ModelBank`.
 
     Args:
-        features: Those of the plays, by table, `(B, G, m)`.
-        left: What they leave out of k(x, x), `(B, G)`.
+        features: Those of the plays, by table, `(B, tables, m)`.
+        left: What they leave out of k(x, x), `(B, tables)`.
         rewards: `(B,)`.
         active: Who learns, `(B,)`.
         models: The models.
         rates: How fast to forget.
         state: What is kept.
     """
-    u, loss = np.empty(features.shape[2]), np.empty(len(models.drift))
+    room = make_room(models, state.evidence.shape[1])
     for i in range(len(rewards)):
         if active[i]:
-            learner_step(i, features[i], left[i], rewards[i], models, rates, state, u, loss)
+            learner_step(i, features[i], left[i], rewards[i], models, rates, state, room)
 
 
 @compiled
@@ -325,40 +293,46 @@ def bank_hallucinate(
     """Take a play without its reward into the covariance of each active learner's chosen model.
 
     Args:
-        features: Those of the plays, by table, `(B, G, m)`.
-        left: What they leave out of k(x, x), `(B, G)`.
+        features: Those of the plays, by table, `(B, tables, m)`.
+        left: What they leave out of k(x, x), `(B, tables)`.
         active: Whose plays they are, `(B,)`.
         models: The models.
         state: What is kept.
     """
-    u = np.empty(features.shape[2])
+    count = len(models.drift)
     for i in range(len(features)):
         if not active[i]:
             continue
-        q = state.chosen[i]
-        g = models.table[q]
-        f = features[i, g, : models.rank[g]]
-        P, w = state.covariance[i, q], state.weights[i, q, : len(f)]
+        g, k = divmod(state.chosen[i], count)
+        m, t = models.rank[g], models.table[g]
+        f, cut = features[i, t, :m], features[i, t, m:]
+        packed = block_covariance(i, g, models, state)
+        P, u, w = np.empty((m, m)), np.empty(m), np.zeros(m)
+        unpack_covariance(packed, k, count, P)
         # An innovation of 0, and no drift: only P <- P - u u^T / (s + noise) is left.
-        s, _ = forecast(P, w, f, u[: len(f)])
-        kalman_step(s, 0.0, models.noise[q] + left[i, g], 0.0, u[: len(f)], P, w)
+        s, _ = forecast(P, w, f, u)
+        kalman_step(s, 0.0, models.noise[g] + left[i, t] + dot(cut, cut), 0.0, u, P, w)
+        pack_model(P, k, count, packed)
 
 
 @compiled
 def bank_elapse(active: Mask, drift: Array, models: BankModels, state: BankArrays) -> None:
-    """Let the models of the active learners drift, by `(B, Q)`."""
+    """Let the models of the active learners drift, by `(B, K)`."""
     for i in range(len(active)):
         if not active[i]:
             continue
-        for q in range(len(models.drift)):
-            P, w = state.covariance[i, q], state.weights[i, q]
-            keep, fade = 1.0 - drift[i, q], math.sqrt(1.0 - drift[i, q])
-            # theta <- (1 - eps)^{1/2} theta, P <- (1 - eps) P + eps I
-            for k in range(len(w)):
-                w[k] *= fade
-                for j in range(len(w)):
-                    P[k, j] *= keep
-                P[k, k] += drift[i, q]
+        for g in range(len(models.noise)):
+            P, w = block_covariance(i, g, models, state), block_weights(i, g, models, state)
+            elapse_block(P, w, drift[i])
+
+
+@subroutine
+def add_left_out(phi: Array, m: int, variance: Array) -> None:
+    """Add the squares of the features that a block of m leaves out, of all arms `(m', n)`."""
+    for j in range(m, len(phi)):
+        row = phi[j]
+        for a in range(len(variance)):
+            variance[a] += row[a] * row[a]
 
 
 @compiled
@@ -366,6 +340,7 @@ def bank_posteriors(
     tables: Array,
     which: Indices,
     residual: Array,
+    whole: bool,
     models: BankModels,
     state: BankArrays,
     mean: Array,
@@ -377,13 +352,19 @@ def bank_posteriors(
         tables: Features of arms, `(S, m, n)`.
         which: The table of each learner, `(B,)`.
         residual: What each leaves out of k(x, x), `(S, n)`.
+        whole: Whether variances have what a block leaves out of its table.
         models: The models.
         state: What is kept.
         mean: Where the means go, `(B, n)`.
         variance: Where the variances go, `(B, n)`.
     """
+    count = len(models.drift)
     for i in range(len(which)):
-        q, t = state.chosen[i], which[i]
-        m = models.rank[models.table[q]]
-        P, w = state.covariance[i, q], state.weights[i, q, :m]
+        g, k = divmod(state.chosen[i], count)
+        m, t = models.rank[g], which[i]
+        P, w = np.empty((m, m)), np.empty(m)
+        unpack_covariance(block_covariance(i, g, models, state), k, count, P)
+        unpack_weights(block_weights(i, g, models, state), k, count, w)
         fill_posterior(P, w, tables[t], residual[t], mean[i], variance[i])
+        if whole:
+            add_left_out(tables[t], m, variance[i])

@@ -17,7 +17,6 @@ from wgp_agents.gp.box import make_action_set
 from wgp_agents.gp.model import Posterior, posterior_of
 from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
-from wgp_agents.gp.tuning import USUAL_HORIZON
 from wgp_agents.kernels.scores import upper_bounds
 from wgp_agents.parameters import LARGEST, checked_grid, checked_indices
 from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
@@ -25,8 +24,8 @@ from wgp_gym.validation import as_floats, check_float, check_size, reject
 
 __all__ = ["AdaptiveWGPUCB", "Belief"]
 
-FASTEST = 0.3  # no drift is faster
-NOISE_RATIOS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
+DRIFTS = (0.0, 0.0005, 0.0025, 0.0125, 0.0625)  # in a step, whatever T is
+NOISE_RATIOS = (1e-3, 0.01, 0.05, 0.2, 0.7, 2.5, 10.0)
 FACTORS = (1.0, 0.5)
 LOW, HIGH = 1e-9, 1e9  # of noise ratios; beyond, results are rounding errors
 SHORTEST, LONGEST = 1e-6, 1e6  # factors of the lengthscale
@@ -55,14 +54,15 @@ class Belief(NamedTuple):
 
 
 class AdaptiveWGPUCB(Agent):
-    """The upper confidence bound of the model, of a bank, that has lately predicted rewards best.
+    """The upper confidence bound of the model, of a bank, that the rewards speak for most.
 
-    The models are all triples of a drift eps, a noise ratio lambda and a lengthscale: see
-    `ModelBank`. The chosen one plays argmax of mean + kappa s std, with kappa = width
-    (log(1 / eps))^{1/2} as in `ConstantWidth`, or 2 width where eps = 0. The agent knows the arms
-    and the kernel, and T if the problem does; no noise, norm, unit or zero of the rewards, and no
-    rate of change. The same rewards in another unit give the same plays. On a box it plays the
-    points of the problem's grid.
+    The models are all triples of a drift eps, a noise ratio lambda and a lengthscale, under two
+    rules of when they restart: see `ModelBank`. The chosen one plays argmax of
+    mean + kappa (1 + 1 / n)^{1/2} s std, with kappa = width (log(1 / eps))^{1/2} as in
+    `ConstantWidth`, or 2 width where eps = 0, and n the number of plays from which the function's
+    scale s was learned. The agent knows the arms and the kernel; no T, noise, norm, unit or zero of
+    the rewards, and no rate of change. The same rewards in another unit give the same plays. On a
+    box it plays the points of the problem's grid.
 
     Deviation: [Deng22] has weights eta^{-t}; for a bank of those see docs/adaptive.md. In these
     models the uncertainty of an arm that is not played grows at the rate eps; with weights it grows
@@ -70,9 +70,8 @@ class AdaptiveWGPUCB(Agent):
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
-        drifts: The values of eps, each in [0, 1]. Default: 0, and 2 / T, 10 / T, 50 / T, ... up to
-            0.3; where T is unknown, those of T = 10,000. With the other two grids there are at most
-            2,000 models.
+        drifts: The values of eps in a step, each in [0, 1]. With the other two grids there are at
+            most 2,000 triples.
         noise_ratios: The values of lambda, each in [1e-9, 1e9].
         lengthscales: Factors of the kernel's lengthscales, if it has some, in [1e-6, 1e6], `(G,)`;
             or a row of one for each dimension, `(G, d)`.
@@ -93,7 +92,7 @@ class AdaptiveWGPUCB(Agent):
         self,
         env: EnvLike,
         *,
-        drifts: ArrayLike | None = None,
+        drifts: ArrayLike = DRIFTS,
         noise_ratios: ArrayLike = NOISE_RATIOS,
         lengthscales: ArrayLike = FACTORS,
         width: float = 0.9,
@@ -101,12 +100,11 @@ class AdaptiveWGPUCB(Agent):
     ) -> None:
         super().__init__(env)
         owner = "AdaptiveWGPUCB"
-        grid = drift_grid(self.problem.horizon or USUAL_HORIZON) if drifts is None else drifts
-        rates = checked_grid("drifts", grid, owner, 0.0, 1.0).tolist()
+        rates = checked_grid("drifts", drifts, owner, 0.0, 1.0).tolist()
         ratios = checked_grid("noise_ratios", noise_ratios, owner, LOW, HIGH).tolist()
         factors = checked_factors(owner, lengthscales, self.problem.domain.shape[1])
         counts = {"drifts": len(rates), "noise_ratios": len(ratios), "lengthscales": len(factors)}
-        check_size(owner, counts, {"drifts": 8, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
+        check_size(owner, counts, {"drifts": 5, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
         check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
         # The models have their own features, so the action set needs only one.
@@ -118,7 +116,7 @@ class AdaptiveWGPUCB(Agent):
         features = kernel_features(self.problem, kernels)
         self.bank = ModelBank(self.action_set, features, rates, ratios)
         self._factors = factors
-        eps = self.bank.models.drift
+        eps = np.tile(self.bank.models.drift, len(self.bank.models.noise))
         with np.errstate(divide="ignore"):
             self._width = width * np.where(eps > 0, np.sqrt(-np.log(eps)), STILL)
 
@@ -136,14 +134,22 @@ class AdaptiveWGPUCB(Agent):
 
     def _scores(self) -> Array:
         """Return the upper bounds of all arms in the function's own unit, `(B, n)`."""
-        mean, variance = self.bank.standardised(self.action_set.candidates)
+        mean, variance = self.bank.standardised(self.action_set.candidates, whole=False)
         # In another unit, ties depended on it.
         scale = self.bank.scale[:, None]
         known = scale > 0
         centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
         scores = np.empty_like(centre)
-        upper_bounds(centre, variance, self._width[self.bank.chosen], scores)
+        upper_bounds(centre, variance, self._kappa(), scores)
         return scores
+
+    def _kappa(self) -> Array:
+        """Return how many standard deviations the bounds of each learner are wide, `(B,)`."""
+        # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it; before any it is 0 anyway.
+        informed = self.bank.informed
+        told = np.where(informed > 0, informed, 1.0)
+        widths: Array = self._width[self.bank.kept.chosen] * np.sqrt(1.0 + 1.0 / told)
+        return widths
 
     @locked
     def bounds(self) -> Array:
@@ -243,7 +249,7 @@ class AdaptiveWGPUCB(Agent):
         and between them. What the features leave out of k(x, x) counts as noise of each play, and
         is part of the variance.
         """
-        tables = self.bank.models.table[self.bank.chosen].tolist()
+        tables = self.bank.models.table[self.bank.block].tolist()
         found = {g: self.bank.features.error(g) for g in set(tables)}
         errors = np.array([found[g] for g in tables])
         return errors if self.batched else float(errors[0])
@@ -256,11 +262,10 @@ class AdaptiveWGPUCB(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        models, q = self.bank.models, self.bank.chosen
-        drift = models.drift[q]
+        models, g, drift = self.bank.models, self.bank.block, self.bank.drift
         with np.errstate(divide="ignore", over="ignore"):
             memory = np.minimum(2.0 / drift, self.bank.age)
-        found = (drift, memory, models.noise[q], self._factors[models.table[q]], self.bank.scale)
+        found = (drift, memory, models.noise[g], self._factors[models.table[g]], self.bank.scale)
         # One number, or a row of one for each dimension.
         return Belief(*(a if self.batched else a[0] if a.ndim > 1 else float(a[0]) for a in found))
 
@@ -283,12 +288,3 @@ def checked_factors(owner: str, given: ArrayLike, dim: int) -> Array:
     if not fit or not ((rows >= SHORTEST) & (rows <= LONGEST)).all():
         reject("lengthscales", owner, rule, given)
     return rows
-
-
-def drift_grid(horizon: int) -> tuple[float, ...]:
-    """Return 0, and 2 / T, 10 / T, 50 / T, ... up to `FASTEST`: what is slower hardly shows."""
-    grid, eps = [0.0], 2.0 / horizon
-    while eps <= FASTEST:
-        grid.append(eps)
-        eps *= 5.0
-    return tuple(grid)

@@ -1,4 +1,4 @@
-"""The bank: many models of a drifting function, scored by how well they predict the rewards."""
+"""The bank: many models of a drifting function, believed as far as they predict the rewards."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import Prediction, Surrogate
 from wgp_agents.gp.surrogates.kernel_features import KernelFeatures
 from wgp_agents.kernels.bank import (
-    BankArrays,
-    BankModels,
-    BankRates,
     bank_elapse,
     bank_hallucinate,
     bank_posteriors,
+    bank_restart,
     bank_update,
 )
+from wgp_agents.kernels.bank_arrays import BankArrays, BankModels, BankRates
 from wgp_agents.kernels.elapsed import drifted
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["RATES", "ModelBank"]
 
 RATES = BankRates(
-    recent=0.95,  # 20 steps, which tell one drift from another
-    lasting=0.9995,
-    weight=0.1,
-    scale=0.99,
+    strategy=0.998,  # 500 steps, which tell one drift and its restarts from another
+    weight=1.0,
+    scale=0.998,
     signal=0.99,
     margin=10.0,
     restart_penalty=3.0,
@@ -37,26 +35,36 @@ RATES = BankRates(
     clip_at=10.0,
     warmup=10,
 )
+CUT = 0.1  # of the variance of noise or function: what features may leave out of k(x, x)
 OUTLIER = 20.0  # ranges of the other first rewards, beyond which one is an outlier
 BONUS = 1.0  # nats, of a function without drift, and of the first kernel
 
 
 class ModelBank(Surrogate):
-    """Q models of each of B learners: all drifts eps, noise ratios lambda and kernels of a grid.
+    """Q models of each of B learners: drifts eps, noise ratios lambda and kernels of a grid.
 
     Rewards are first counted from the first one. Model q takes the function for s g_t, with noise
     of variance lambda s^2, where g_t drifts by eps as in `DriftSurrogate` and s^2 is unknown. With
-    the innovation nu_t = y_t - mean and its variance s^2 v_t, the predictive density of y_t is
-    Student's t, its scale estimated from the past nu^2 / v, which fade by `rates.scale` a step. Its
-    logarithm is the model's score, relative to the step's best model; `recent` fades by
-    `rates.recent`, `lasting` by `rates.lasting`, and the model of the largest
-    recent + weight * lasting is chosen. A function without drift and the first kernel get a bonus
-    of one nat each. Scores begin once every model has a scale, at the third reward or later.
+    the innovation nu_t = y_t - mean and its variance s^2 v_t, the predictive density p_q of y_t is
+    Student's t, its scale estimated from the past nu^2 / v, which fade by `rates.scale` a step.
 
-    A model restarts if its `recent` is more than a margin behind the best and it is older than the
-    warm-up. It then gets the best `recent` less a penalty and the best `lasting`, and stands for a
-    function that has just changed altogether. A model counts rewards from the (upper) median of the
-    last ones, of the warm-up's number, once that is too many s away from where it counted from.
+    Scores are sums of log p_q. Each pair of a lengthscale and a noise ratio is a block of models.
+    A block holds each drift twice: judged among the models of its block alone, and among those of
+    all blocks, its pool. Each block's own models are an evidence class c, and the pool is one more.
+
+    1. Weights in a class: w_q ~ exp(R_q + a M_q + prior_q), a = `rates.weight`. A function without
+       drift and the first kernel have a prior of one nat each.
+    2. Evidence of a class: E_c <- E_c + log sum over q in c of w_q p_q. It never fades.
+    3. Regime score R_q <- R_q + log p_q; strategy score M_q <- fade M_q + log p_q, by
+       `rates.strategy`. Both are then taken relative to the best of the class.
+    4. A model that is older than the warm-up and whose R_q is more than `rates.margin` behind
+       restarts, `rates.restart_penalty` behind. It stands for a function that has just changed
+       altogether. Its M_q stays: it scores the drift together with its restarts.
+    5. Chosen is the model of the largest E_c + R_q + a M_q + prior_q.
+
+    Scores begin once every model has a scale, at the third reward or later. A model that restarts
+    counts rewards from the (upper) median of the last ones, of the warm-up's number, if that is too
+    many s away from where it counted from.
 
     The function's own scale s, which a confidence bound needs, is estimated apart: the mean of
     nu^2 / v, weighted by the share of the variance at the play that was still unknown. Repeated
@@ -68,6 +76,10 @@ class ModelBank(Surrogate):
     deviations. The rewards of the warm-up are looked at together, since a scale estimated from so
     few may itself be an outlier: see `clip_outliers`. If one is moved, all are learned again.
 
+    A block has the fewest leading features that leave at most `CUT` min(lambda, 1) out of k(x, x)
+    at every arm: where there is more noise, fewer tell of anything. What they leave out counts as
+    noise of each play, and is part of the variance, but not of that of a bound.
+
     Args:
         action_set: What is chosen from.
         features: Its features, by kernel.
@@ -76,7 +88,7 @@ class ModelBank(Surrogate):
         rates: How fast to forget, and the limits above.
 
     Attributes:
-        models: The models, the first kernel's first. Of equals the first is chosen.
+        models: The models, the first kernel's blocks first. Of equals the first is chosen.
     """
 
     _constants = ("models", "_step")
@@ -92,25 +104,23 @@ class ModelBank(Surrogate):
     ) -> None:
         super().__init__(action_set)
         batch = len(self.held)
-        grid = itertools.product(range(len(features.rank)), drifts, noise_ratios)
-        table, drift, noise = (np.array(column) for column in zip(*grid, strict=True))
-        prior = BONUS * (drift == 0.0) + BONUS * (table == 0)
-        self.models = BankModels(drift, noise, table.astype(np.int64), features.rank, prior)
+        self.models = models = models_of(features, drifts, noise_ratios)
         self.features, self._rates, self._rows = features, rates, np.arange(batch)
-        self._step = self.models.drift[None]  # what each drifts by in one step
-        m, shape = int(features.rank.max()), (batch, len(drift))
+        self._step = models.drift[None]  # what each drifts by in one step
+        m, shape = int(features.rank.max()), (batch, len(models.prior))
         self._early_features = np.zeros((rates.warmup, batch, len(features.rank), m))
         self._early_left = np.zeros((rates.warmup, batch, len(features.rank)))
         self._early_steps = np.zeros((rates.warmup, batch))  # to the next play
         self.kept = BankArrays(
-            covariance=np.zeros((*shape, m, m)),
-            weights=np.zeros((*shape, m)),
+            covariance=np.zeros((batch, models.covariance_start[-1])),
+            weights=np.zeros((batch, models.weights_start[-1])),
             square=np.zeros(shape),
             shape=np.zeros(batch),
             signal=np.zeros(shape),
             informed=np.zeros(shape),
-            recent=np.zeros(shape),
-            lasting=np.zeros(shape),
+            regime=np.zeros(shape),
+            strategy=np.zeros(shape),
+            evidence=np.zeros((batch, 1 + models.evidence_class.max())),
             age=np.zeros(shape, np.int64),
             chosen=np.zeros(batch, np.int64),
             zero=np.zeros(shape),
@@ -119,14 +129,14 @@ class ModelBank(Surrogate):
         )
 
     def _check_state(self) -> None:
-        check_counts(self, "chosen", self.kept.chosen, len(self.models.table) - 1)
+        check_counts(self, "chosen", self.kept.chosen, len(self.models.prior) - 1)
         check_counts(self, "seen", self.kept.seen, 2**62)
 
     def restart(self, mask: Mask, forgetting: Array | None = None) -> None:
         """Forget all that the learners in `mask` `(B,)` know; `forgetting` is not used."""
         for array in self.kept:
             array[mask] = 0
-        self.kept.covariance[mask] = np.eye(self.kept.covariance.shape[2])
+        bank_restart(mask, self.models, self.kept)
         self.held[mask] = 0
 
     def update(
@@ -195,6 +205,23 @@ class ModelBank(Surrogate):
         return self.kept.chosen.copy()
 
     @property
+    def block(self) -> Indices:
+        """The block of the chosen model, `(B,)`."""
+        blocks: Indices = self.kept.chosen // len(self.models.drift)
+        return blocks
+
+    @property
+    def drift(self) -> Array:
+        """The chosen model's eps, `(B,)`."""
+        drifts: Array = self.models.drift[self.kept.chosen % len(self.models.drift)]
+        return drifts
+
+    def _of_chosen(self, values: Array) -> Array:
+        """Return the chosen model's number of `(B, Q)`, `(B,)`."""
+        found: Array = values[self._rows, self.kept.chosen]
+        return found
+
+    @property
     def age(self) -> Indices:
         """Steps since the chosen model was last restarted, `(B,)`."""
         ages: Indices = self.kept.age[self._rows, self.kept.chosen]
@@ -203,24 +230,30 @@ class ModelBank(Surrogate):
     @property
     def zero(self) -> Array:
         """The reward that the chosen model counts from, `(B,)`."""
-        zeros: Array = self.kept.zero[self._rows, self.kept.chosen]
-        return zeros
+        return self._of_chosen(self.kept.zero)
+
+    @property
+    def informed(self) -> Array:
+        """By how many plays the chosen model's scale of the function was learned, `(B,)`."""
+        return self._of_chosen(self.kept.informed)
 
     @property
     def scale(self) -> Array:
         """The function's scale s by the chosen model, `(B,)`; 0 where nothing is known."""
-        at = self._rows, self.kept.chosen
-        informed, signal = self.kept.informed[at], self.kept.signal[at]
+        informed, signal = self.informed, self._of_chosen(self.kept.signal)
         scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
         return scale
 
-    def standardised(self, points: Points) -> tuple[Array, Array]:
-        """Return means less the zero, and variances in the unit s^2, of points, `(B, q)` each."""
-        chosen = self.kept.chosen
-        seen = self.features.see(points, self.models.table[chosen])
-        mean, variance = np.empty((2, len(chosen), seen.features.shape[2]))
+    def standardised(self, points: Points, *, whole: bool = True) -> tuple[Array, Array]:
+        """Return means less the zero, and variances in the unit s^2, of points, `(B, q)` each.
+
+        Not `whole` they are those of a bound: without what a block's features leave out, which no
+        play tells more of, and which would be explored without end.
+        """
+        seen = self.features.see(points, self.models.table[self.block])
+        mean, variance = np.empty((2, len(self._rows), seen.features.shape[2]))
         bank_posteriors(
-            seen.features, seen.which, seen.residual, self.models, self.kept, mean, variance
+            seen.features, seen.which, seen.residual, whole, self.models, self.kept, mean, variance
         )
         return mean, variance
 
@@ -232,9 +265,36 @@ class ModelBank(Surrogate):
             places[learners] = points.places
             points = points._replace(places=places)
         mean, variance = self.standardised(points)
-        mean, variance = mean + self.zero[:, None], self.scale[:, None] ** 2 * variance
+        _, bound_variance = self.standardised(points, whole=False)
+        square = self.scale[:, None] ** 2
+        found = mean + self.zero[:, None], square * variance, square * bound_variance
         rows = slice(None) if learners is None else learners
-        return Prediction(mean[rows], variance[rows], variance[rows])
+        return Prediction(*(array[rows] for array in found))
+
+
+def models_of(
+    features: KernelFeatures, drifts: tuple[float, ...], noise_ratios: tuple[float, ...]
+) -> BankModels:
+    """Return the models of a bank: a block for each kernel and noise ratio."""
+    grid = itertools.product(range(len(features.rank)), noise_ratios)
+    table, noise = (np.array(column) for column in zip(*grid, strict=True))
+    blocks, each = len(noise), len(drifts)
+    # With one block its own class and the pool were the same.
+    drift = np.array(drifts * (1 if blocks == 1 else 2))
+    pooled = np.arange(len(drift)) >= each
+    rank = features.leading(table, CUT * np.minimum(noise, 1.0))
+    sizes = len(drift) * np.array([rank * (rank + 1) // 2, rank])
+    starts = np.column_stack([[0, 0], np.cumsum(sizes, axis=1)])
+    return BankModels(
+        drift=drift,
+        noise=noise,
+        table=table,
+        rank=rank,
+        prior=(BONUS * (drift == 0.0) + BONUS * (table == 0)[:, None]).ravel(),
+        evidence_class=np.where(pooled, blocks, np.arange(blocks)[:, None]).ravel(),
+        covariance_start=starts[0],
+        weights_start=starts[1],
+    )
 
 
 def clip_outliers(rewards: Array) -> Array:

@@ -67,6 +67,19 @@ class KernelFeatures(ABC):
     def error(self, kernel: int) -> float:
         """Return the largest |k(x, y) - phi(x)^T phi(y)| of a kernel, without the constant."""
 
+    def leading(self, kernels: Indices, left: Array) -> Indices:
+        """Return how many leading features leave at most so much out of k(x, x), `(G,)`.
+
+        Where features come in no order, all count.
+
+        Args:
+            kernels: Whose features, `(G,)`.
+            left: What may be left out, at every arm or stand-in, `(G,)`.
+        """
+        del left
+        found: Indices = self.rank[kernels]
+        return found
+
 
 class FixedFeatures(KernelFeatures):
     """The features of fixed arms; or, made on stand-ins, of arms that are drawn anew at each step.
@@ -119,6 +132,17 @@ class FixedFeatures(KernelFeatures):
                     features[i, g, 1 : self.rank[g]] = row[0]
                     left[i, g] = max(prior[0] - row[0] @ row[0], 0.0)
         return features, left
+
+    def leading(self, kernels: Indices, left: Array) -> Indices:
+        """Return how many leading features leave at most so much out of k(x, x), `(G,)`."""
+        # A pivoted Cholesky factorisation: what j features leave out falls with j, nearly as fast
+        # as any j could.
+        tails = np.cumsum(np.square(self.features)[:, ::-1], axis=1)[:, ::-1]
+        beyond = np.pad(tails[:, 1:], ((0, 0), (0, 1), (0, 0))) + self.residual[:, None]
+        enough = beyond.max(axis=2)[kernels] <= left[:, None]  # with 1, 2, ... features
+        first = np.where(enough.any(axis=1), 1 + enough.argmax(axis=1), enough.shape[1])
+        found: Indices = np.minimum(first, self.rank[kernels])
+        return found
 
     def error(self, kernel: int) -> float:
         """Return the largest error on the arms, or on stand-ins and between them."""

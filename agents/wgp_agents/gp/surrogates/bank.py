@@ -214,27 +214,27 @@ class ModelBank(Surrogate):
         scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
         return scale
 
-    def standardised(self, points: Points) -> tuple[Array, Array]:
-        """Return means less the zero, and variances in the unit s^2, of points, `(B, q)` each."""
-        chosen = self.kept.chosen
-        seen = self.features.see(points, self.models.table[chosen])
-        mean, variance = np.empty((2, len(chosen), seen.features.shape[2]))
-        bank_posteriors(
-            seen.features, seen.which, seen.residual, self.models, self.kept, mean, variance
-        )
+    def standardised(self, points: Points, learners: Indices | None = None) -> tuple[Array, Array]:
+        """Return means less the zero, and variances in the unit s^2, of points, `(k, q)` each.
+
+        `learners` are those who look at the points, `(k,)`; None: all.
+        """
+        kept = self.kept
+        if learners is not None:  # of one a view: a search asks often, and P is large
+            one = slice(int(learners[0]), int(learners[0]) + 1)
+            rows = one if len(learners) == 1 else learners
+            kept = BankArrays._make(array[rows] for array in kept)
+        seen = self.features.see(points, self.models.table[kept.chosen])
+        mean, variance = np.empty((2, len(kept.chosen), seen.features.shape[2]))
+        bank_posteriors(seen.features, seen.which, seen.residual, self.models, kept, mean, variance)
         return mean, variance
 
     def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
         """Return the chosen model's posterior at points, in the unit of the rewards."""
-        if learners is not None and not points.shared:  # a row for each of all learners
-            _, q, dim = points.places.shape
-            places = np.zeros((len(self.held), q, dim))
-            places[learners] = points.places
-            points = points._replace(places=places)
-        mean, variance = self.standardised(points)
-        mean, variance = mean + self.zero[:, None], self.scale[:, None] ** 2 * variance
         rows = slice(None) if learners is None else learners
-        return Prediction(mean[rows], variance[rows], variance[rows])
+        mean, variance = self.standardised(points, learners)
+        mean, variance = mean + self.zero[rows, None], self.scale[rows, None] ** 2 * variance
+        return Prediction(mean, variance, variance)
 
 
 def clip_outliers(rewards: Array) -> Array:

@@ -12,7 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from wgp_agents import AdaptiveWGPUCB
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import STILL
 from wgp_agents.core.checkpoint import Checkpoint
+from wgp_agents.gp.action_sets import Points
 from wgp_gym.kernels import Categorical, Empirical, Kernel, Matern, OnColumns, SquaredExponential
 from wgp_gym.problem import BanditProblem
 
@@ -122,14 +124,17 @@ def test_time_and_open_plays_count_at_the_point_played() -> None:
     assert np.array_equal(agent.act(), action)
 
 
-def played(agent: AdaptiveWGPUCB, steps: int = 25) -> list[Floats]:
-    """Return what each learner plays `(B, d)`, and at the end its posterior and bands."""
+def played(agent: AdaptiveWGPUCB, steps: int = 25, first: int = 0) -> list[Floats]:
+    """Return what each learner plays `(B, d)`, and at the end its posterior and bands.
+
+    Learner i is paid as learner `first` + i.
+    """
     found = []
     for t in range(steps):
         points = agent.act()
         rows = np.atleast_2d(points)
         found.append(rows.copy())
-        rewards = np.array([paid(row, t + i) for i, row in enumerate(rows)])
+        rewards = np.array([paid(row, t + 9 * i) for i, row in enumerate(rows, first)])
         agent.observe(points, rewards if agent.batched else float(rewards[0]))
         if t % 6 == 5:
             agent.elapse(2.0)
@@ -140,12 +145,36 @@ def played(agent: AdaptiveWGPUCB, steps: int = 25) -> list[Floats]:
 @pytest.mark.parametrize(("dim", "kernel"), [(1, SE(0.2)), (2, SE(0.2)), (3, Matern(0.4, 2.5))])
 def test_learner_i_does_not_depend_on_the_others(dim: int, kernel: Kernel) -> None:
     many = played(made(box(dim, kernel, 3), 7), 13)
-    for batch in (1, 2):
-        for one, other in zip(played(made(box(dim, kernel, batch), 7), 13), many, strict=True):
-            assert np.array_equal(one, other[:batch])
-    for one, other in zip(played(made(box(dim, kernel), 7), 13), many, strict=True):
-        assert np.array_equal(one[0], other[0])
-    assert not np.array_equal(many[-1][0], many[-1][1])
+    two = played(made(box(dim, kernel, 2), 7), 13)
+    assert all(np.array_equal(one, other[:2]) for one, other in zip(two, many, strict=True))
+    for i in (0, 2):
+        alone = played(made(box(dim, kernel), 7 + i), 13, i)
+        assert all(np.array_equal(one[0], other[i]) for one, other in zip(alone, many, strict=True))
+    assert not np.array_equal(many[-1][0], many[-1][2])
+
+
+def test_each_learner_climbs_by_the_width_of_its_own_model() -> None:
+    agent, rng = made(box(2, batch=4), 5), np.random.default_rng(0)
+    drifts = set()
+    for t in range(30):
+        points = agent.act()
+        eps = agent.belief().drift
+        width = 0.9 * np.array([math.sqrt(-math.log(e)) if e else STILL for e in eps])
+        near = points[:, None] + 1e-3 * rng.uniform(-1, 1, (4, 50, 2))
+        at = np.clip(np.concatenate([points[:, None], near], axis=1), 0.0, 1.0)
+        for i in range(4):
+            where = Points(at[[i]], np.zeros((1, 0, 51)), np.zeros((1, 51)))
+            told = agent.bank.predict(where, np.array([i]))
+            bound = (told.mean + width[i] * np.sqrt(told.variance))[0]
+            assert bound[0] >= bound.max() - 1e-5 * agent.belief().scale[i]
+            grid_best = np.atleast_2d(agent.bounds())[i].max()
+            assert bound[0] >= grid_best - 0.05 * width[i] * agent.belief().scale[i]
+        drifts.add(tuple(eps))
+        # jumps, of which each learner has its own
+        agent.observe(
+            points, np.array([paid(p, t) + (t > 9 + 4 * i) for i, p in enumerate(points)])
+        )
+    assert any(len(set(row)) > 1 for row in drifts)
 
 
 def test_states_and_copies_go_on_alike() -> None:

@@ -226,5 +226,5 @@ def kernel_features(
         return FixedFeatures(kernels, problem.domain)
     own = kernels[0].feature_map() if len(kernels) == 1 else None
     if own is not None and own(problem.domain[:1]).shape[1] <= MAX_FEATURES:
-        return ChangingFeatures(kernels[0], problem.domain)
+        return ChangingFeatures(kernels[0], problem.spread)
     return FixedFeatures(kernels, problem.spread, anew=True)

@@ -327,20 +327,6 @@ def test_the_level_of_new_arms_is_in_the_unit_of_their_kernel() -> None:
     assert gram == pytest.approx(LINE @ LINE.T + 0.3 * (LINE**2).mean(), abs=1e-12)
 
 
-def test_on_a_box_it_plays_points_of_the_grid_and_hears_of_the_nearest() -> None:
-    problem = BanditProblem(SquaredExponential(0.2), LINE, 60, 0.1, continuous=True)
-    box, line = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(PROBLEM)
-    box.reset(0)
-    line.reset(0)
-    for _ in range(40):
-        point, arm = box.act(), line.act()
-        assert point.dtype == np.float32
-        assert np.array_equal(point, LINE[arm].astype(np.float32))
-        box.observe(np.minimum(point + np.float32(0.02), 1.0), math.sin(arm))
-        line.observe(arm, math.sin(arm))
-    assert np.array_equal(box.posterior().mean, line.posterior().mean)
-
-
 @pytest.mark.parametrize(
     ("kernel", "error", "wider"),
     [(SquaredExponential(0.2), 2e-5, 5e-6), (Matern(0.2, 2.5), 0.15, 0.1)],

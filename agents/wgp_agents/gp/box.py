@@ -28,7 +28,7 @@ from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Actions, Array, Floats32, Indices
 
-__all__ = ["Box", "make_action_set"]
+__all__ = ["BareBox", "Box", "make_action_set"]
 
 MAX_BOX_FEATURES = 200
 MAX_CANDIDATES = 2_048
@@ -52,19 +52,27 @@ class Box(ActionSet):
         source: The kernel, or the feature map in its place.
         domain: The problem's grid, `(n, d)`, on which posteriors are shown.
         regularization: lambda of every learner, `(B,)`.
+        max_features: The largest number of features; default 200.
     """
 
     exact = False
     _constants = ("candidates", "_places", "_domain", "_extend", "_around", "_stencil")
 
-    def __init__(self, source: FeatureSource, domain: Array, regularization: Array) -> None:
+    def __init__(
+        self,
+        source: FeatureSource,
+        domain: Array,
+        regularization: Array,
+        max_features: int | None = None,
+    ) -> None:
         dim = domain.shape[1]
         tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
         size = min(2 ** (7 + dim), MAX_CANDIDATES)
         inside = qmc.Sobol(dim, scramble=False).random(size)
         # Stretched, so that a twelfth of them lies on each face, where many maxima are.
         self._places: Array = np.clip(1.2 * inside - 0.1, 0.0, 1.0)
-        features = exact_features(source, self._places, float(tolerances.min()), MAX_BOX_FEATURES)
+        most = MAX_BOX_FEATURES if max_features is None else max_features
+        features = exact_features(source, self._places, float(tolerances.min()), most)
         super().__init__(features, self._places, regularization, tolerances)
         self._domain = domain
         self._extend = Extension(features, source, self._places)
@@ -141,6 +149,24 @@ class Box(ActionSet):
         best = np.argpartition(known, -NEIGHBOURS)[-NEIGHBOURS:]
         around = self._places[best][:, None] + self._around
         return np.concatenate([self._places[[start]], np.vstack(np.clip(around, 0.0, 1.0))])
+
+
+class BareBox(Box):
+    """A box for learners with features of their own, under several kernels: it makes none.
+
+    Parameters as in `Box`.
+    """
+
+    def __init__(self, source: FeatureSource, domain: Array, regularization: Array) -> None:
+        super().__init__(source, domain, regularization, 1)
+
+    def at(self, places: Array, learner: int) -> Points:
+        """Return points `(q, d)` without features."""
+        return Points(places[None], np.zeros((1, 0, len(places))), np.zeros((1, len(places))))
+
+    def embed(self, actions: Action) -> Plays:
+        """Return points `(B, d)` without features."""
+        return Plays(actions, np.zeros((len(actions), 0)), np.zeros(len(actions)))
 
 
 def make_action_set(

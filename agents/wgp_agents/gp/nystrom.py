@@ -13,7 +13,7 @@ from wgp_gym.features import Extension, Features, exact_features
 from wgp_gym.kernels import Categorical, Empirical, Kernel, OnColumns, Product, Sum
 from wgp_gym.types import Action, Array, Indices, Mask
 
-__all__ = ["MAX_FEATURES", "NystromArms", "between"]
+__all__ = ["MAX_FEATURES", "NystromArms", "between", "coded_columns"]
 
 MAX_FEATURES = 128  # of each kernel; the residual counts as noise of each arm
 

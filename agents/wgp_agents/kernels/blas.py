@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,14 +20,22 @@ __all__ = ["deviation_of", "posterior_of", "posteriors", "single_thread"]
 # One thread: several lose more than they win on matrices of this size, and far more on a busy
 # machine. A controller is made once, since it looks through all loaded libraries.
 THREADS = ThreadpoolController()
+HELD = threading.local()  # whether this thread is within `single_thread`
 ARM_BLOCK = 1_024  # bounds the working memory to ARM_BLOCK * m numbers
 
 
 @contextmanager
 def single_thread() -> Iterator[None]:
     """Keep BLAS to one thread, and quiet where rewards near the largest number overflow."""
-    with THREADS.limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+    if getattr(HELD, "by_caller", False):  # a search asks often, and setting it takes 50 us
         yield
+        return
+    HELD.by_caller = True
+    try:
+        with THREADS.limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+            yield
+    finally:
+        HELD.by_caller = False
 
 
 def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:

@@ -12,13 +12,16 @@ from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import TIE, argmax
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.gp.action_sets import ActionSet, Points
 from wgp_agents.gp.bands import band_of, squared_errors
-from wgp_agents.gp.box import make_action_set
+from wgp_agents.gp.box import BareBox, make_action_set
 from wgp_agents.gp.model import Posterior, posterior_of
+from wgp_agents.gp.nystrom import coded_columns
 from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
 from wgp_agents.kernels.scores import upper_bounds
 from wgp_agents.parameters import LARGEST, checked_grid, checked_indices
+from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
 from wgp_gym.validation import as_floats, check_float, check_size, reject
 
@@ -62,7 +65,8 @@ class AdaptiveWGPUCB(Agent):
     `ConstantWidth`, or 2 width where eps = 0, and n the number of plays from which the function's
     scale s was learned. The agent knows the arms and the kernel; no T, noise, norm, unit or zero of
     the rewards, and no rate of change. The same rewards in another unit give the same plays. On a
-    box it plays the points of the problem's grid.
+    box it plays any point, found as `Box` describes, and where it explores random points of the
+    problem's grid; of a box whose coordinates stand for categories that grid alone.
 
     Deviation: [Deng22] has weights eta^{-t}; for a bank of those see docs/adaptive.md. In these
     models the uncertainty of an arm that is not played grows at the rate eps; with weights it grows
@@ -107,13 +111,9 @@ class AdaptiveWGPUCB(Agent):
         check_size(owner, counts, {"drifts": 5, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
         check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
-        # The models have their own features, so the action set needs only one.
-        unit = np.ones(self.num_learners)
-        self.action_set = make_action_set(
-            self.problem.kernel, self.problem, unit, grid=True, max_features=1
-        )
+        self.action_set, starts = own_action_set(self.problem)
         kernels = kernels_of(self.problem.kernel, factors.tolist())
-        features = kernel_features(self.problem, kernels)
+        features = kernel_features(self.problem, kernels, starts)
         self.bank = ModelBank(self.action_set, features, rates, ratios)
         self._factors = factors
         eps = np.tile(self.bank.models.drift, len(self.bank.models.noise))
@@ -127,20 +127,25 @@ class AdaptiveWGPUCB(Agent):
 
     def _choose(self, uniform: UniformStreams) -> Actions:
         self.action_set.show(self.arms, self.allowed)
-        picked = argmax(self._scores(), uniform.draw(), self.allowed)
-        if self._exploration > 0.0:
-            picked = self._explored(picked, uniform.draw())
-        return self.action_set.actions_of(picked)
+        picked = self.action_set.maximise(self._scores, uniform)
+        return picked if self._exploration == 0.0 else self._explored(picked, uniform.draw())
 
-    def _scores(self) -> Array:
-        """Return the upper bounds of all arms in the function's own unit, `(B, n)`."""
-        mean, variance = self.bank.standardised(self.action_set.candidates, whole=False)
+    def _domain(self) -> Points:
+        """Return the arms, or the points of a box's grid, of which the bank has the features."""
+        if isinstance(self.action_set, BareBox):
+            return self.action_set.at(self.problem.domain, 0)
+        return self.action_set.candidates
+
+    def _scores(self, points: Points, learners: Indices | None = None) -> Array:
+        """Return the upper bounds of points in the function's own unit, `(k, q)`."""
+        rows = slice(None) if learners is None else learners
+        mean, variance = self.bank.standardised(points, learners, whole=False)
         # In another unit, ties depended on it.
-        scale = self.bank.scale[:, None]
+        scale = self.bank.scale[rows, None]
         known = scale > 0
         centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
         scores = np.empty_like(centre)
-        upper_bounds(centre, variance, self._kappa(), scores)
+        upper_bounds(centre, variance, self._kappa()[rows], scores)
         return scores
 
     def _kappa(self) -> Array:
@@ -159,12 +164,14 @@ class AdaptiveWGPUCB(Agent):
             RuntimeError: If `reset` was not called before.
         """
         self._require_reset()
-        found = self.bank.zero[:, None] + self.bank.scale[:, None] * self._scores()
+        found = self.bank.zero[:, None] + self.bank.scale[:, None] * self._scores(self._domain())
         return found if self.batched else found[0]
 
     @locked
     def propensities(self) -> Array | None:
         """Return the probabilities of the last choice; None without exploration.
+
+        On a box they are those of a choice from its grid.
 
         Raises:
             RuntimeError: If `reset` was not called before.
@@ -172,7 +179,7 @@ class AdaptiveWGPUCB(Agent):
         self._require_reset()
         if self._exploration == 0.0:
             return None
-        scores = self._scores()
+        scores = self._scores(self._domain())
         there = np.ones(scores.shape, bool) if self.allowed is None else self.allowed
         best = np.where(there, scores, -np.inf).max(axis=1, keepdims=True)
         tied = there & (scores >= best - TIE)
@@ -181,12 +188,15 @@ class AdaptiveWGPUCB(Agent):
         found += share * there / there.sum(axis=1, keepdims=True)
         return found if self.batched else found[0]
 
-    def _explored(self, best: Indices, uniform: Array) -> Indices:
-        """Return the best arms, or random ones with the probability of exploration, `(B,)`."""
+    def _explored(self, best: Actions, uniform: Array) -> Actions:
+        """Return the best actions, or random ones with the probability of exploration."""
         explores = uniform < self._exploration
         share = np.divide(uniform, self._exploration, out=np.zeros_like(uniform), where=explores)
         equal = np.zeros((len(best), len(self.problem.domain)))
-        return np.where(explores, argmax(equal, share, self.allowed), best)
+        other = argmax(equal, share, self.allowed)
+        if self.problem.continuous:
+            return np.where(explores[:, None], self.problem.domain[other].astype(best.dtype), best)
+        return np.where(explores, other, best)
 
     def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
         self.bank.update(self.action_set.embed(actions), rewards, active)
@@ -213,7 +223,7 @@ class AdaptiveWGPUCB(Agent):
             ValueError: If it is not finite.
         """
         self._require_reset()
-        mean, variance = self.bank.standardised(self.action_set.candidates)
+        mean, variance = self.bank.standardised(self._domain())
         mean += self.bank.zero[:, None]
         return posterior_of(mean, self.bank.scale[:, None] * np.sqrt(variance), self.batched)
 
@@ -234,11 +244,11 @@ class AdaptiveWGPUCB(Agent):
             ValueError: If `arms` are no indices of arms.
         """
         self._require_reset()
-        mean, _ = self.bank.standardised(self.action_set.candidates)
+        mean, _ = self.bank.standardised(self._domain())
         mean += self.bank.zero[:, None]
         some = None if arms is None else checked_indices("arms", arms, "bands", mean.shape[1])
         mean = mean if some is None else np.take(mean, some, axis=1)
-        square = squared_errors(self.bank, self.action_set.candidates, mean, some)
+        square = squared_errors(self.bank, self._domain(), mean, some)
         return band_of(mean, square, self.batched)
 
     @locked
@@ -246,8 +256,8 @@ class AdaptiveWGPUCB(Agent):
         """Return the largest |k(x, y) - phi(x)^T phi(y)| of the chosen model's kernel.
 
         It is a float, or `(B,)`, measured on the domain; where arms are drawn anew, on stand-ins
-        and between them. What the features leave out of k(x, x) counts as noise of each play, and
-        is part of the variance.
+        and between them, and on a box on its candidates and between them. What the features leave
+        out of k(x, x) counts as noise of each play, and is part of the variance.
         """
         tables = self.bank.models.table[self.bank.block].tolist()
         found = {g: self.bank.features.error(g) for g in set(tables)}
@@ -268,6 +278,19 @@ class AdaptiveWGPUCB(Agent):
         found = (drift, memory, models.noise[g], self._factors[models.table[g]], self.bank.scale)
         # One number, or a row of one for each dimension.
         return Belief(*(a if self.batched else a[0] if a.ndim > 1 else float(a[0]) for a in found))
+
+
+def own_action_set(problem: BanditProblem) -> tuple[ActionSet, Array | None]:
+    """Return what is chosen from, and the candidates of a box, `(q, d)`; None of arms.
+
+    Of a box where coordinates stand for categories only the grid is played.
+    """
+    kernel, unit = problem.kernel, np.ones(problem.batch_size or 1)
+    if problem.continuous and not coded_columns(kernel, range(problem.domain.shape[1])):
+        box = BareBox(kernel, problem.domain, unit)
+        return box, box.candidates.places[0]
+    # The models have their own features, so the action set needs only one.
+    return make_action_set(kernel, problem, unit, grid=True, max_features=1), None
 
 
 def checked_factors(owner: str, given: ArrayLike, dim: int) -> Array:

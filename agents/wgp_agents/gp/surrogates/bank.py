@@ -35,7 +35,7 @@ RATES = BankRates(
     clip_at=10.0,
     warmup=10,
 )
-CUT = 0.1  # of the variance of noise or function: what features may leave out of k(x, x)
+CUT = 0.03  # of the variance of noise or function: what features may leave out of k(x, x)
 OUTLIER = 20.0  # ranges of the other first rewards, beyond which one is an outlier
 BONUS = 1.0  # nats, of a function without drift, and of the first kernel
 
@@ -244,32 +244,35 @@ class ModelBank(Surrogate):
         scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
         return scale
 
-    def standardised(self, points: Points, *, whole: bool = True) -> tuple[Array, Array]:
-        """Return means less the zero, and variances in the unit s^2, of points, `(B, q)` each.
+    def standardised(
+        self, points: Points, learners: Indices | None = None, *, whole: bool = True
+    ) -> tuple[Array, Array]:
+        """Return means less the zero, and variances in the unit s^2, of points, `(k, q)` each.
 
-        Not `whole` they are those of a bound: without what a block's features leave out, which no
-        play tells more of, and which would be explored without end.
+        `learners` are those who look at the points, `(k,)`; None: all. Not `whole` the variances
+        are those of a bound: without what a block's features leave out, which no play tells more
+        of, and which would be explored without end.
         """
-        seen = self.features.see(points, self.models.table[self.block])
-        mean, variance = np.empty((2, len(self._rows), seen.features.shape[2]))
+        kept = self.kept
+        if learners is not None:  # of one a view: a search asks often, and P is large
+            one = slice(int(learners[0]), int(learners[0]) + 1)
+            rows = one if len(learners) == 1 else learners
+            kept = BankArrays._make(array[rows] for array in kept)
+        blocks = kept.chosen // len(self.models.drift)
+        seen = self.features.see(points, self.models.table[blocks])
+        mean, variance = np.empty((2, len(blocks), seen.features.shape[2]))
         bank_posteriors(
-            seen.features, seen.which, seen.residual, whole, self.models, self.kept, mean, variance
+            seen.features, seen.which, seen.residual, whole, self.models, kept, mean, variance
         )
         return mean, variance
 
     def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
         """Return the chosen model's posterior at points, in the unit of the rewards."""
-        if learners is not None and not points.shared:  # a row for each of all learners
-            _, q, dim = points.places.shape
-            places = np.zeros((len(self.held), q, dim))
-            places[learners] = points.places
-            points = points._replace(places=places)
-        mean, variance = self.standardised(points)
-        _, bound_variance = self.standardised(points, whole=False)
-        square = self.scale[:, None] ** 2
-        found = mean + self.zero[:, None], square * variance, square * bound_variance
         rows = slice(None) if learners is None else learners
-        return Prediction(*(array[rows] for array in found))
+        mean, variance = self.standardised(points, learners)
+        _, bound_variance = self.standardised(points, learners, whole=False)
+        square = self.scale[rows, None] ** 2
+        return Prediction(mean + self.zero[rows, None], square * variance, square * bound_variance)
 
 
 def models_of(

@@ -84,6 +84,8 @@ class KernelFeatures(ABC):
 class FixedFeatures(KernelFeatures):
     """The features of fixed arms; or, made on stand-ins, of arms that are drawn anew at each step.
 
+    On a box the stand-ins are the candidates from which a search starts.
+
     Args:
         kernels: G kernels.
         domain: The points of the arms, or stand-ins, `(n, d)`.
@@ -154,16 +156,20 @@ class FixedFeatures(KernelFeatures):
         """Return the features of all arms, or of any other points by the Nystrom extension."""
         if points.shared:
             return Seen(self.features, kernels, self.residual)
+        # Where all look at the same points, those of one kernel share a set.
+        sets, which = kernels, np.arange(len(kernels))
+        if len(points.places) == 1 < len(kernels):
+            sets, which = np.unique(kernels, return_inverse=True)
         q = points.places.shape[1]
-        places = np.broadcast_to(points.places, (len(kernels), *points.places.shape[1:]))
-        features = np.zeros((len(kernels), self.features.shape[1], q))
-        residual = np.zeros((len(kernels), q))
+        places = np.broadcast_to(points.places, (len(sets), *points.places.shape[1:]))
+        features = np.zeros((len(sets), self.features.shape[1], q))
+        residual = np.zeros((len(sets), q))
         with blas.single_thread():
-            for i, g in enumerate(kernels.tolist()):
+            for i, g in enumerate(sets.tolist()):
                 rows, prior = self._extend[g](places[i])
                 features[i, 0], features[i, 1 : self.rank[g]] = self.features[g, 0, 0], rows.T
                 residual[i] = np.maximum(prior - np.sum(rows**2, axis=1), 0.0)
-        return Seen(features, np.arange(len(kernels)), residual)
+        return Seen(features, which, residual)
 
 
 class ChangingFeatures(KernelFeatures):
@@ -227,11 +233,22 @@ def kernels_of(kernel: Kernel, factors: Sequence[Factors]) -> list[Kernel]:
     return [kernel] if same and not np.all(np.asarray(factors) == 1.0) else found
 
 
-def kernel_features(problem: BanditProblem, kernels: list[Kernel]) -> KernelFeatures:
-    """Return the features of a problem's arms under these kernels."""
+def kernel_features(
+    problem: BanditProblem, kernels: list[Kernel], candidates: Array | None = None
+) -> KernelFeatures:
+    """Return the features of a problem's arms under these kernels.
+
+    Args:
+        problem: The problem.
+        kernels: G kernels.
+        candidates: The points of a box from which a search starts, `(q, d)`, and on which its
+            features are made; None: of a box only the grid is looked at.
+    """
+    if candidates is not None:
+        return FixedFeatures(kernels, candidates, anew=True)
     if not problem.contextual:
         return FixedFeatures(kernels, problem.domain)
     own = kernels[0].feature_map() if len(kernels) == 1 else None
     if own is not None and own(problem.domain[:1]).shape[1] <= MAX_FEATURES:
-        return ChangingFeatures(kernels[0], problem.domain)
+        return ChangingFeatures(kernels[0], problem.spread)
     return FixedFeatures(kernels, problem.spread, anew=True)

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from wgp_agents.kernels.bank import add_left_out, bank_restart, learner_step, make_room
+from wgp_agents.kernels.bank import add_left_out, bank_restart
 from wgp_agents.kernels.bank_arrays import (
     BankArrays,
     BankModels,
@@ -22,6 +22,7 @@ from wgp_agents.kernels.bank_arrays import (
     block_weights,
     with_drift,
 )
+from wgp_agents.kernels.bank_step import learner_step, make_room
 from wgp_agents.kernels.evidence import model_score
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import FIRST, combine_rows, quadratic_forms

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 LINE = np.linspace(0.0, 1.0, 12)[:, None]
 ROUGH = Matern(0.3, 1.5)  # of full rank on these arms: features leave nothing out
-DRIFTS, RATIOS, FACTORS = (0.0, 0.02, 0.3), (1e-3, 0.5), (1.0, 0.5)
+DRIFTS, RATIOS, FACTORS = (0.0, 0.02, 0.3), (1e-3, 1.0), (1.0, 0.5)
 AHEAD = 1.0  # nats, for eps = 0 and for the first kernel
 
 

@@ -26,6 +26,18 @@ ONE_MODEL: dict[str, Any] = {"drifts": (EPS,), "noise_ratios": (NOISE,), "length
 LENGTHSCALES = {1: 0.2, 2: 0.4, 3: 0.8}  # 128 features are enough for these
 
 
+@pytest.fixture(autouse=True)
+def all_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every block have all features: what noise hides is compared elsewhere."""
+    monkeypatch.setattr("wgp_agents.gp.surrogates.bank.CUT", 0.0)
+
+
+def width_of(agent: AdaptiveWGPUCB, eps: float) -> float:
+    """Return kappa (1 + 1 / n)^{1/2} of an only learner."""
+    kappa = 0.9 * (math.sqrt(-math.log(eps)) if eps else STILL)
+    return kappa * math.sqrt(1.0 + 1.0 / float(agent.bank.informed[0]))
+
+
 def grid(dim: int, size: int) -> Floats:
     axes = np.meshgrid(*[np.linspace(0.0, 1.0, size)] * dim, indexing="ij")
     return np.stack(axes, -1).reshape(-1, dim)
@@ -66,7 +78,6 @@ def test_it_plays_the_top_of_the_dense_bound_and_learns_of_it(
 ) -> None:
     problem = box(dim)
     agent, far, rng = made(problem, **ONE_MODEL), grid(dim, fine), np.random.default_rng(4)
-    width = 0.9 * math.sqrt(-math.log(EPS))
     X, rewards, off = np.zeros((0, dim)), np.zeros(0), []
     for t in range(26):
         action = agent.act()
@@ -77,6 +88,7 @@ def test_it_plays_the_top_of_the_dense_bound_and_learns_of_it(
         off.append(np.abs(point * 5 - np.round(point * 5)).max())
         if t > 2 and t % 4 == 0:
             times, scale = np.arange(t, dtype=float), agent.belief().scale
+            width = width_of(agent, EPS)
             near = np.clip(point + 1e-3 * rng.uniform(-1, 1, (50, dim)), 0.0, 1.0)
             at = np.concatenate([point, near, far])
             mean, variance = dense(problem.kernel, X, rewards, at, times, t)
@@ -160,12 +172,14 @@ def test_each_learner_climbs_by_the_width_of_its_own_model() -> None:
         points = agent.act()
         eps = agent.belief().drift
         width = 0.9 * np.array([math.sqrt(-math.log(e)) if e else STILL for e in eps])
+        informed = agent.bank.informed
+        width *= np.sqrt(1.0 + 1.0 / np.where(informed > 0, informed, 1.0))
         near = points[:, None] + 1e-3 * rng.uniform(-1, 1, (4, 50, 2))
         at = np.clip(np.concatenate([points[:, None], near], axis=1), 0.0, 1.0)
         for i in range(4):
             where = Points(at[[i]], np.zeros((1, 0, 51)), np.zeros((1, 51)))
             told = agent.bank.predict(where, np.array([i]))
-            bound = (told.mean + width[i] * np.sqrt(told.variance))[0]
+            bound = (told.mean + width[i] * np.sqrt(told.bound_variance))[0]
             assert bound[0] >= bound.max() - 1e-5 * agent.belief().scale[i]
             grid_best = np.atleast_2d(agent.bounds())[i].max()
             assert bound[0] >= grid_best - 0.05 * width[i] * agent.belief().scale[i]

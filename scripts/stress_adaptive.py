@@ -1,6 +1,6 @@
 """Where Adaptive WGP-UCB may fail: odd rewards, and changes that its plays do not show.
 
-Usage: python scripts/stress_adaptive.py odd | hidden [--learners B]
+Usage: python scripts/stress_adaptive.py odd | hidden | locks [--learners B]
 
 odd: twenty arms under a squared-exponential kernel, noise 0.1. The share of plays within 0.1 of
 the best arm, 100 to 200 steps after an odd reward, or after a shift of all.
@@ -8,11 +8,15 @@ the best arm, 100 to 200 steps after an odd reward, or after a shift of all.
 hidden: ten independent arms, noise 0.1; the best one stays at 0.5, another rises from 0.2 to 0.9
 at T / 4. Regret, and the share of the last tenth of the plays on the new best arm, by the
 probability of exploration.
+
+locks: the abrupt and the slow task, B runs each (take 1,000): mean, median and largest regret, and
+the share of runs above three medians of the agent as it is, by width and exploration.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -21,11 +25,12 @@ from threadpoolctl import threadpool_limits
 
 from wgp_agents import make
 from wgp_agents.base import Agent
+from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 
-NOISE, SEED, STEPS, ODD_STEP = 0.1, 5, 350, 150
+NOISE, SEED, STEPS, ODD_STEP, LOCK_SEED = 0.1, 5, 350, 150, 6_060_606
 LINE = np.linspace(0.0, 1.0, 20)
 WAVE = np.sin(9.0 * LINE)
 
@@ -88,14 +93,39 @@ def hidden(learners: int) -> None:
             print(f"T {horizon}, {name:18} regret {regret.mean():5.0f}, {100 * share:3.0f} % found")
 
 
+def locks(learners: int) -> None:
+    """Print how regrets are spread, by what may be set against runs that miss a change."""
+    options: dict[str, dict[str, float]] = {
+        "as it is": {},
+        "width 1.2": {"width": 1.2},
+        "exploration 0.003": {"exploration": 0.003},
+        "exploration 0.01": {"exploration": 0.01},
+        "exploration 0.03": {"exploration": 0.03},
+    }
+    for task, noise in itertools.product(("Abrupt", "Slow", "Stationary"), (0.1, 1.0)):
+        limit = np.inf
+        for name, parameters in options.items():
+            env = make_vector(f"WGPBandit-{task}-v0", learners, noise_std=noise)
+            agent = make("adaptive-wgp-ucb", env, **parameters)
+            regret = rollout(agent, env, LOCK_SEED, LOCK_SEED)["cumulative_regret"][:, -1]
+            middle = float(np.median(regret))
+            limit = 3 * middle if np.isinf(limit) else limit
+            share = 100 * float((regret > limit).mean())
+            print(
+                f"{task} noise {noise:g}, {name:18} mean {regret.mean():5.0f}, median {middle:4.0f}, "
+                f"largest {regret.max():5.0f}, above the limit {share:4.1f} %",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Read the command line and run what it asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["odd", "hidden"])
+    parser.add_argument("what", choices=["odd", "hidden", "locks"])
     parser.add_argument("--learners", type=int, default=100)
     arguments = parser.parse_args()
     with threadpool_limits(1):
-        {"odd": odd, "hidden": hidden}[arguments.what](arguments.learners)
+        {"odd": odd, "hidden": hidden, "locks": locks}[arguments.what](arguments.learners)
 
 
 if __name__ == "__main__":

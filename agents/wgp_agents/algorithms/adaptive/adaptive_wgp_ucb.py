@@ -144,6 +144,9 @@ class AdaptiveWGPUCB(Agent):
         scale = self.bank.scale[rows, None]
         known = scale > 0
         centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
+        # The first plays are spread by the variance; while all pay the same, any arm is as good.
+        early = self.bank.held[rows, None] <= self.bank.rates.warmup
+        variance = np.where(known | early, variance, 0.0)
         scores = np.empty_like(centre)
         upper_bounds(centre, variance, self._kappa()[rows], scores)
         return scores

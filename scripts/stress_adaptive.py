@@ -112,8 +112,8 @@ def locks(learners: int) -> None:
             limit = 3 * middle if np.isinf(limit) else limit
             share = 100 * float((regret > limit).mean())
             print(
-                f"{task} noise {noise:g}, {name:18} mean {regret.mean():5.0f}, median {middle:4.0f}, "
-                f"largest {regret.max():5.0f}, above the limit {share:4.1f} %",
+                f"{task} noise {noise:g}, {name:18} mean {regret.mean():5.0f}, "
+                f"median {middle:4.0f}, largest {regret.max():5.0f}, beyond {share:4.1f} %",
                 flush=True,
             )
 

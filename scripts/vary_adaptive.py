@@ -90,7 +90,7 @@ def regrets(make: Make, runs: int, seed: int) -> dict[str, Array]:
     """Return the final regrets in each task, `(runs,)`."""
     found = {}
     for k, (name, (environment, share, parameters)) in enumerate(TASKS.items()):
-        env = make_vector(environment, round(share * runs), **parameters)
+        env = make_vector(environment, max(round(share * runs), 1), **parameters)
         start = seed + 100_000 * k
         found[name] = rollout(make(env), env, start, start)["cumulative_regret"][:, -1]
     return found
@@ -102,9 +102,10 @@ def compare(base: dict[str, Array], other: dict[str, Array]) -> str:
     for statistic in (np.mean, np.median, lambda x: np.quantile(x, 0.9)):
         ratios = [statistic(other[name]) / statistic(base[name]) for name in base]
         cells.append(f"{np.exp(np.mean(np.log(ratios))):.2f}")
-    means = {name: np.median(other[name]) / np.median(base[name]) for name in base}
-    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    cells.append(f"{low} {means[low]:.2f}, {high} {means[high]:.2f}")
+    ratios_of = {name: np.median(other[name]) / np.median(base[name]) for name in base}
+    order = sorted(ratios_of, key=ratios_of.__getitem__)
+    low, high = order[0], order[-1]
+    cells.append(f"{low} {ratios_of[low]:.2f}, {high} {ratios_of[high]:.2f}")
     return " | ".join(cells)
 
 

@@ -54,7 +54,9 @@ class DenseModel:
         self.judged = judged  # by which models it is judged beside
         self.arms: list[int] = []
         self.rewards: list[float] = []
-        self.ratios: list[float] = []  # nu^2 / v of all plays but the first, restarts or not
+        self.ratios: list[
+            float
+        ] = []  # nu^2 / v from the first reward that differs on, restarts or not
         self.gains: list[float] = []  # log densities, from the first that is scored
         self.behind: float | None = None  # R where it began anew, and at which gain that was
         self.since = 0
@@ -93,10 +95,10 @@ class DenseModel:
         reach = RATES.clip_at * std
         return min(max(reward - self.zero, mean - reach), mean + reach)
 
-    def take(self, arm: int, y: float, first: bool) -> None:
+    def take(self, arm: int, y: float, told: bool) -> None:
         mean, variance = self.posterior()
         unknown = variance[arm] + self.left[arm]
-        if not first:
+        if told:
             ratio = (y - mean[arm]) ** 2 / (unknown + self.noise)
             share = unknown / (self.gram[arm, arm] + self.left[arm])
             keep = 1 - share + share * RATES.signal
@@ -211,7 +213,7 @@ class DenseBank:
             for model, gain in zip(self.models, said - said.max(), strict=True):
                 model.gains.append(gain)
         for model, y in zip(self.models, ys, strict=True):
-            model.take(arm, y, first=count == 1)
+            model.take(arm, y, told=len(set(self.rewards)) > 1)
             model.age += 1
         self.restart_stragglers()
         found = self.scores()

@@ -55,14 +55,15 @@ def test_a_constant_reward_says_that_all_arms_are_alike(reward: float, steps: in
     assert np.bincount(plays, minlength=20).max() < 0.2 * steps + 2  # it goes on looking
 
 
-def test_an_arm_that_pays_more_after_1000_equal_rewards_is_found() -> None:
-    # of 100 learners each took at most 19 steps to play it; after 450 more it was 0.9 of the plays:
-    # the innovations of 0 fade slowly from a model's scale
+# Each of 20 learners found it within 45, 61 and 75 steps; of the last 100 plays of each at least
+# 0.96, 0.88 and 0.93 were on it.
+@pytest.mark.parametrize("best", [0, 7, 13])
+def test_an_arm_that_pays_more_after_1000_equal_rewards_is_found(best: int) -> None:
     agent = AdaptiveWGPUCB(line(batch=5))
-    plays = live(agent, lambda arms, t: 5.0 + 1e-3 * ((arms == 13) & (t >= 1000)), 1450)
+    plays = live(agent, lambda arms, t: 5.0 + 1e-3 * ((arms == best) & (t >= 1000)), 1450)
     assert len(np.unique(plays[:1000])) == 20
-    assert (plays[1000:1045] == 13).any(axis=0).all()
-    assert (plays[1350:] == 13).mean() > 0.75
+    assert (plays[1000:1200] == best).any(axis=0).all()
+    assert (plays[1350:] == best).mean(axis=0).min() > 0.7
 
 
 def test_a_scale_that_has_faded_to_nought_cuts_nothing() -> None:

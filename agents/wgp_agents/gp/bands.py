@@ -3,9 +3,9 @@
 A band is mean -+ 1.96 std. Its mean is that of the agent's posterior; its std is the root of the
 squared error that the models of a bank expect of that mean: those of `ModelBank`, each weighted by
 the exponential of its score times `TEMPER`, as in Bayesian model averaging with a tempered
-likelihood. So it has what the models differ by,
-what each is unsure of, and the uncertainty of its scale: Student's t, of as many degrees of freedom
-as the scale was learned from, widens a variance until 1.96 std is its 97.5 % quantile.
+likelihood. So it has what the models differ by, what each is unsure of, and the uncertainty of its
+scale: Student's t, of as many degrees of freedom as the scale was learned from, widens a variance
+until 1.96 std is its 97.5 % quantile.
 
 An agent that has a bank hands it over: `squared_errors`. Of any other the last plays are kept, and
 a small bank learns from them whenever bands are asked for: `PlayRecord`. It is told no noise, no
@@ -89,7 +89,7 @@ class PlayRecord:
     The last 128 are kept, and of older ones the last of each arm (of arms 128 apart, of one of
     them; where arms are drawn anew, the 128 before). Whenever it is asked, the bank, of five drifts
     and four noise ratios, learns from them in their order, and lets the time between them go by:
-    O(K Q m^2) with K = 256 plays and Q = 20 models, whatever t is.
+    O(K Q m^2) with K = 256 plays and Q = 40 models, whatever t is.
 
     Args:
         problem: The problem; on a box its grid stands for all points.
@@ -176,8 +176,8 @@ class PlayRecord:
         """
         self._put_away()
         bank, action_set = self._tools()
-        # Half the degrees of freedom after so many plays, of which the first tells nothing.
-        fade, told = bank.rates.scale, np.maximum((self.kept.time >= 0).sum(axis=1) - 1, 0)
+        # Half the degrees of freedom after so many plays that tell of scales.
+        fade, told = bank.rates.scale, plays_from_a_change(self.kept.time, self.kept.reward)
         factor, square = tail_factors((1 - fade**told) / (1 - fade) / 2), np.empty_like(mean)
         action_set.show(arms)
         seen = bank.features.see(action_set.candidates, np.zeros(len(mean), np.int64))
@@ -234,6 +234,20 @@ class PlayRecord:
             self._bank = ModelBank(alone, features, DRIFTS, NOISE_RATIOS)
             self._action_set = all_
         return self._bank, self._action_set
+
+
+def plays_from_a_change(times: Indices, rewards: Array) -> Indices:
+    """Return how many plays are left from the first reward that differs from the first, `(B,)`.
+
+    `times` and `rewards` are those of `PlayArrays`, `(B, 2 W)`.
+    """
+    order, rows = np.argsort(times, axis=1, kind="stable"), np.arange(len(times))
+    played = np.take_along_axis(times, order, axis=1) >= 0
+    paid = np.take_along_axis(rewards, order, axis=1)
+    first = np.minimum((~played).sum(axis=1), paid.shape[1] - 1)
+    differs = played & (paid != paid[rows, first][:, None])
+    found: Indices = np.where(differs.any(axis=1), paid.shape[1] - differs.argmax(axis=1), 0)
+    return found
 
 
 def trim_first(rewards: Array, first: Indices, warmup: int) -> None:

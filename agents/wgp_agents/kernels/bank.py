@@ -157,5 +157,5 @@ def bank_posteriors(
         unpack_covariance(block_covariance(i, g, models, state), k, count, P)
         unpack_weights(block_weights(i, g, models, state), k, count, w)
         fill_posterior(P, w, tables[t], residual[t], mean[i], variance[i])
-        if whole:
+        if whole or state.seen[i] == 0:  # before the first play all arms are alike
             add_left_out(tables[t], m, variance[i])

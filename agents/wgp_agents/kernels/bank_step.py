@@ -149,6 +149,7 @@ def block_step(
     left: float,
     reward: float,
     scored: bool,
+    told: bool,
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
@@ -173,7 +174,7 @@ def block_step(
     if scored:
         warm, loss = state.seen[i] >= rates.warmup, room.loss[first:end]
         score_block(nu, noise, warm, state.shape[i], square, rates, room.variance, loss)
-    if state.seen[i] > 0:  # the first reward tells nothing: models count from it
+    if told:
         signal, informed = state.signal[i, first:end], state.informed[i, first:end]
         prior = dot(f, f) + left
         learn_scales(nu, noise, left, prior, rates, room.variance, square, signal, informed)
@@ -214,10 +215,12 @@ def learner_step(
         room.keep[k] = 1.0 - models.drift[k]
         room.fade[k] = math.sqrt(room.keep[k])
     repeat(room.keep, len(models.drift))
+    # The first reward tells nothing of scales, and no more do those that are equal to it.
+    told = state.shape[i] > 0.0 or reward != state.zero[i, 0]
     for g in range(len(models.noise)):
         t = models.table[g]
-        block_step(i, g, features[t], left[t], reward, scored, models, rates, state, room)
-    if state.seen[i] > 0:
+        block_step(i, g, features[t], left[t], reward, scored, told, models, rates, state, room)
+    if told:
         state.shape[i] = rates.scale * state.shape[i] + 0.5
     if scored:
         update_scores(i, room.loss, models, rates, state, room.own, room.sums)

@@ -30,6 +30,7 @@ __all__ = ["AdaptiveWGPUCB", "Belief"]
 DRIFTS = (0.0, 0.0005, 0.0025, 0.0125, 0.0625)  # in a step, whatever T is
 NOISE_RATIOS = (1e-3, 0.01, 0.05, 0.2, 0.7, 2.5, 10.0)
 FACTORS = (1.0, 0.5)
+LEAST_TOLD = 0.05  # plays: what a restart leaves of one
 LOW, HIGH = 1e-9, 1e9  # of noise ratios; beyond, results are rounding errors
 SHORTEST, LONGEST = 1e-6, 1e6  # factors of the lengthscale
 MOST_MODELS = 2_000  # each of m^2 numbers a learner
@@ -104,17 +105,17 @@ class AdaptiveWGPUCB(Agent):
     ) -> None:
         super().__init__(env)
         owner = "AdaptiveWGPUCB"
-        rates = checked_grid("drifts", drifts, owner, 0.0, 1.0).tolist()
+        grid = checked_grid("drifts", drifts, owner, 0.0, 1.0).tolist()
         ratios = checked_grid("noise_ratios", noise_ratios, owner, LOW, HIGH).tolist()
         factors = checked_factors(owner, lengthscales, self.problem.domain.shape[1])
-        counts = {"drifts": len(rates), "noise_ratios": len(ratios), "lengthscales": len(factors)}
+        counts = {"drifts": len(grid), "noise_ratios": len(ratios), "lengthscales": len(factors)}
         check_size(owner, counts, {"drifts": 5, "noise_ratios": 7, "lengthscales": 1}, MOST_MODELS)
         check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
         self.action_set, starts = own_action_set(self.problem)
         kernels = kernels_of(self.problem.kernel, factors.tolist())
         features = kernel_features(self.problem, kernels, starts)
-        self.bank = ModelBank(self.action_set, features, rates, ratios)
+        self.bank = ModelBank(self.action_set, features, grid, ratios)
         self._factors = factors
         eps = np.tile(self.bank.models.drift, len(self.bank.models.noise))
         with np.errstate(divide="ignore"):
@@ -153,9 +154,8 @@ class AdaptiveWGPUCB(Agent):
 
     def _kappa(self) -> Array:
         """Return how many standard deviations the bounds of each learner are wide, `(B,)`."""
-        # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it; before any it is 0 anyway.
-        informed = self.bank.informed
-        told = np.where(informed > 0, informed, 1.0)
+        # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it.
+        told = np.maximum(self.bank.informed, LEAST_TOLD)
         widths: Array = self._width[self.bank.kept.chosen] * np.sqrt(1.0 + 1.0 / told)
         return widths
 

@@ -91,7 +91,7 @@ class ModelBank(Surrogate):
         models: The models, the first kernel's blocks first. Of equals the first is chosen.
     """
 
-    _constants = ("models", "_step")
+    _constants = ("models", "_step", "_rates")
     takes_elapsed = True
 
     def __init__(
@@ -131,6 +131,7 @@ class ModelBank(Surrogate):
     def _check_state(self) -> None:
         check_counts(self, "chosen", self.kept.chosen, len(self.models.prior) - 1)
         check_counts(self, "seen", self.kept.seen, 2**62)
+        check_counts(self, "age", self.kept.age, 2**62)
 
     def restart(self, mask: Mask, forgetting: Array | None = None) -> None:
         """Forget all that the learners in `mask` `(B,)` know; `forgetting` is not used."""
@@ -176,7 +177,7 @@ class ModelBank(Surrogate):
         if elapsed is None:
             bank_update(features, left, rewards, active, self.models, self._rates, self.kept)
             return
-        # Not one call with drifts by learner: with one more argument it takes 47 us, not 28.
+        # Not one call with drifts by learner: one more argument makes every step slower.
         for steps in np.unique(elapsed[active]):
             mine = active & (elapsed == steps)
             models = self.models._replace(drift=drifted(self._step, np.array([steps]))[0])
@@ -283,9 +284,9 @@ def models_of(
     table, noise = (np.array(column) for column in zip(*grid, strict=True))
     blocks, each = len(noise), len(drifts)
     # With one block its own class and the pool were the same.
-    drift = np.array(drifts * (1 if blocks == 1 else 2))
+    drift = np.tile(drifts, 1 if blocks == 1 else 2)
     pooled = np.arange(len(drift)) >= each
-    rank = features.leading(table, CUT * np.minimum(noise, 1.0))
+    rank = features.leading(table, noise, CUT)
     sizes = len(drift) * np.array([rank * (rank + 1) // 2, rank])
     starts = np.column_stack([[0, 0], np.cumsum(sizes, axis=1)])
     return BankModels(

@@ -67,16 +67,18 @@ class KernelFeatures(ABC):
     def error(self, kernel: int) -> float:
         """Return the largest |k(x, y) - phi(x)^T phi(y)| of a kernel, without the constant."""
 
-    def leading(self, kernels: Indices, left: Array) -> Indices:
-        """Return how many leading features leave at most so much out of k(x, x), `(G,)`.
+    def leading(self, kernels: Indices, noise: Array, share: float) -> Indices:
+        """Return how many leading features suffice beside noise of some variance, `(G,)`.
 
-        Where features come in no order, all count.
+        At every arm or stand-in they leave at most a share of that variance, and of the largest
+        k(x, x), out of k(x, x). Where features come in no order, all count.
 
         Args:
             kernels: Whose features, `(G,)`.
-            left: What may be left out, at every arm or stand-in, `(G,)`.
+            noise: The variances, `(G,)`.
+            share: What may be left out.
         """
-        del left
+        del noise, share
         found: Indices = self.rank[kernels]
         return found
 
@@ -135,12 +137,14 @@ class FixedFeatures(KernelFeatures):
                     left[i, g] = max(prior[0] - row[0] @ row[0], 0.0)
         return features, left
 
-    def leading(self, kernels: Indices, left: Array) -> Indices:
-        """Return how many leading features leave at most so much out of k(x, x), `(G,)`."""
+    def leading(self, kernels: Indices, noise: Array, share: float) -> Indices:
+        """Return how many leading features suffice beside noise of some variance, `(G,)`."""
         # A pivoted Cholesky factorisation: what j features leave out falls with j, nearly as fast
         # as any j could.
         tails = np.cumsum(np.square(self.features)[:, ::-1], axis=1)[:, ::-1]
         beyond = np.pad(tails[:, 1:], ((0, 0), (0, 1), (0, 0))) + self.residual[:, None]
+        largest = np.array([k.diagonal(self._points).max() for k in self._kernels])[kernels]
+        left = share * np.minimum(noise, largest)
         enough = beyond.max(axis=2)[kernels] <= left[:, None]  # with 1, 2, ... features
         first = np.where(enough.any(axis=1), 1 + enough.argmax(axis=1), enough.shape[1])
         found: Indices = np.minimum(first, self.rank[kernels])

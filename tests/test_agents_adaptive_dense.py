@@ -56,8 +56,9 @@ class DenseModel:
         self.rewards: list[float] = []
         self.ratios: list[
             float
-        ] = []  # nu^2 / v from the first reward that differs on, restarts or not
+        ] = []  # nu^2 / v, from the first reward that differs, through restarts
         self.gains: list[float] = []  # log densities, from the first that is scored
+        self.recent = self.lasting = 0.0
         self.behind: float | None = None  # R where it began anew, and at which gain that was
         self.since = 0
         self.signal = self.informed = self.zero = 0.0
@@ -182,6 +183,8 @@ class DenseBank:
         self.models = [DenseModel(*grid) for grid in self.grids]
         self.classes = list(dict.fromkeys(model.judged for model in self.models))
         self.evidence = dict.fromkeys(self.classes, 0.0)
+        self.ahead: list[float] = []  # of the choice by the last steps, less that by evidence
+        self.picked = 0, 0
         self.arms: list[int] = []
         self.rewards: list[float] = []
         self.chosen = 0
@@ -210,14 +213,23 @@ class DenseBank:
                 self.cuts += whole != ys
             said = stats.t.logpdf(ys, *np.array([m.foretold(arm) for m in self.models]).T)
             self.add_evidence(said)
+            self.ahead.append(said[self.picked[1]] - said[self.picked[0]])
             for model, gain in zip(self.models, said - said.max(), strict=True):
                 model.gains.append(gain)
+                model.recent = RATES.recent * model.recent + gain
+                model.lasting = RATES.lasting * model.lasting + gain
         for model, y in zip(self.models, ys, strict=True):
             model.take(arm, y, told=len(set(self.rewards)) > 1)
             model.age += 1
         self.restart_stragglers()
-        found = self.scores()
-        self.chosen = int(np.argmax([sum(score) for score in found]))
+        by_evidence = int(np.argmax([sum(score) for score in self.scores()]))
+        lately = [m.recent + RATES.lasting_weight * m.lasting + m.prior for m in self.models]
+        self.picked = by_evidence, int(np.argmax(lately))
+        self.chosen = self.picked[self.lead() > 0.0]
+
+    def lead(self) -> float:
+        fade = RATES.strategy ** np.arange(len(self.ahead))[::-1]
+        return float(fade @ np.array(self.ahead))
 
     def members(self, judged: object) -> list[DenseModel]:
         return [model for model in self.models if model.judged == judged]
@@ -250,6 +262,8 @@ class DenseBank:
     def restart_stragglers(self) -> None:
         """Restart who is far behind the best of its class; nobody waits for another."""
         best = {judged: max(m.regime() for m in self.members(judged)) for judged in self.classes}
+        recent = max(model.recent for model in self.models)
+        lasting = max(model.lasting for model in self.models)
         for model in self.models:
             regime = best[model.judged]
             if model.age > RATES.warmup and model.regime() < regime - RATES.margin:
@@ -257,6 +271,7 @@ class DenseBank:
                     statistics.median_high(self.rewards[-RATES.warmup :]),
                     regime - RATES.restart_penalty,
                 )
+                model.recent, model.lasting = recent - RATES.restart_penalty, lasting
                 self.restarts += 1
 
     @property
@@ -287,6 +302,9 @@ def compare(bank: ModelBank, points: Points, dense: list[DenseBank], t: str) -> 
         close(mean[i], expected, 0, 1e-7, err_msg=t)
         close(np.sqrt(variance[i]), std, 0, 1e-7, err_msg=t)
         assert bank.kept.age[i].tolist() == [model.age for model in learner.models], t
+        close(bank.kept.lead[i], learner.lead(), 0, 1e-6)
+        close(bank.kept.recent[i], [model.recent for model in learner.models], 0, 1e-6)
+        close(bank.kept.lasting[i], [model.lasting for model in learner.models], 0, 1e-6)
         evidence, regime, strategy, _ = np.array(learner.scores()).T
         close(bank.kept.evidence[i][bank.models.evidence_class], evidence, 0, 1e-6)
         close(bank.kept.regime[i], regime, 0, 1e-6)

@@ -195,11 +195,13 @@ def forget(models: BankModels, state: BankArrays) -> None:
     """Bring the only learner of a bank back to the prior."""
     for array in (state.square, state.signal, state.informed, state.regime, state.strategy):
         array[:] = 0.0
-    for array in (state.zero, state.evidence, state.latest):
+    for array in (state.zero, state.evidence, state.latest, state.recent, state.lasting):
         array[:] = 0.0
     bank_restart(np.ones(1, np.bool_), models, state)
     state.shape[:] = 0.0
-    state.age[:] = 0
+    state.lead[:] = 0.0
+    for counts in (state.age, state.picked):
+        counts[:] = 0
     state.chosen[:] = 0
     state.seen[:] = 0
 

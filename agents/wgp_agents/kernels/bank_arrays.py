@@ -50,6 +50,9 @@ class BankRates(NamedTuple):
     Attributes:
         strategy: What the strategy score fades by in a step.
         weight: How much the strategy score counts beside the regime score.
+        recent: What the score of the last steps fades by.
+        lasting: What the score beside it fades by.
+        lasting_weight: How much that counts beside the score of the last steps.
         scale: What the squared innovations fade by, from which a model's scale is learned.
         signal: What the function's own scale fades by, for a play of an arm never seen.
         margin: In nats: a model that lags by more in its regime score begins anew.
@@ -64,6 +67,9 @@ class BankRates(NamedTuple):
 
     strategy: float
     weight: float
+    recent: float
+    lasting: float
+    lasting_weight: float
     scale: float
     signal: float
     margin: float
@@ -89,6 +95,11 @@ class BankArrays(NamedTuple):
         regime: R, the score since the last restart, relative to the class's best, `(B, Q)`.
         strategy: M, the score with all restarts, fading, relative to the class's best, `(B, Q)`.
         evidence: E of each class, relative to the best class, `(B, C)`.
+        recent: F, the score of the last steps, relative to each step's best model, `(B, Q)`.
+        lasting: L, the same of more steps, `(B, Q)`.
+        picked: The models that the two ways of choosing pick: by evidence, and by the last steps,
+            `(B, 2)`.
+        lead: D, by how much the second has foretold rewards better, fading, `(B,)`.
         age: Steps since each model was last restarted, `(B, Q)`.
         chosen: The model that is played, g K + k, `(B,)`.
         zero: Where each model counts rewards from, `(B, Q)`.
@@ -105,6 +116,10 @@ class BankArrays(NamedTuple):
     regime: Array
     strategy: Array
     evidence: Array
+    recent: Array
+    lasting: Array
+    picked: Indices
+    lead: Array
     age: Indices
     chosen: Indices
     zero: Array

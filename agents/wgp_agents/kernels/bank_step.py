@@ -20,7 +20,7 @@ from wgp_agents.kernels.bank_arrays import (
 )
 from wgp_agents.kernels.evidence import (
     TINY,
-    best_model,
+    choose_model,
     restart_lagging_models,
     student_loss,
     update_scores,
@@ -225,5 +225,5 @@ def learner_step(
     if scored:
         update_scores(i, room.loss, models, rates, state, room.own, room.sums)
     restart_lagging_models(i, models, rates, state)
-    state.chosen[i] = best_model(i, models, rates, state)
+    choose_model(i, models, rates, state)
     state.seen[i] += 1

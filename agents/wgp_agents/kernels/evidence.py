@@ -7,9 +7,13 @@ All are logarithms of predictive densities p_q of the rewards, added up over the
 | R | `regime` | since the model last restarted | a model |
 | M | `strategy` | over all restarts, fading | a model |
 | E | `evidence` | over all steps: log of the mixture of a class | an evidence class |
+| F, L | `recent`, `lasting` | fading fast, and slowly | a model |
+| D | `lead` | of F's choice less that of E's, fading | a way of choosing |
 
 Within a class c a model has the weight w_q ~ exp(R_q + a M_q + prior_q), and among all of them
-~ exp(E_c + R_q + a M_q + prior_q). See `wgp_agents.gp.surrogates.bank.ModelBank`.
+~ exp(E_c + R_q + a M_q + prior_q). That is one way of choosing a model, F_q + b L_q + prior_q
+another; the one is followed that has foretold rewards better. See
+`wgp_agents.gp.surrogates.bank.ModelBank`.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from wgp_gym.types import Array, Indices
 
 __all__ = [
     "TINY",
-    "best_model",
+    "choose_model",
     "model_score",
     "restart_lagging_models",
     "student_loss",
@@ -61,14 +65,18 @@ def model_score(i: int, q: int, models: BankModels, rates: BankRates, state: Ban
 
 
 @subroutine
-def best_model(i: int, models: BankModels, rates: BankRates, state: BankArrays) -> int:
-    """Return the model of the largest score, the first of equals."""
-    best, top = 0, -math.inf
+def choose_model(i: int, models: BankModels, rates: BankRates, state: BankArrays) -> None:
+    """Choose the model of the largest score, the first of equals, by the way that is ahead."""
+    top, lately = -math.inf, -math.inf
     for q in range(len(models.prior)):
         score = model_score(i, q, models, rates, state)
         if score > top:
-            best, top = q, score
-    return best
+            state.picked[i, 0], top = q, score
+        # F + b L + prior
+        score = state.recent[i, q] + rates.lasting_weight * state.lasting[i, q] + models.prior[q]
+        if score > lately:
+            state.picked[i, 1], lately = q, score
+    state.chosen[i] = state.picked[i, 1] if state.lead[i] > 0.0 else state.picked[i, 0]
 
 
 @subroutine
@@ -102,8 +110,14 @@ def update_scores(
     for q in range(len(loss)):
         own[q] = regime[q] + rates.weight * strategy[q] + models.prior[q]
     add_evidence(own, loss, least, classes, state.evidence[i], sums)
-    # R <- R + log p, M <- fade M + log p, relative to the best of the class.
+    # D <- fade D + log p of the choice by the last steps - log p of that by evidence.
+    by_evidence, by_recent = state.picked[i]
+    state.lead[i] = rates.strategy * state.lead[i] + (loss[by_evidence] - loss[by_recent])
+    # R <- R + log p, M <- fade M + log p, relative to the best of the class; F and L alike.
+    recent, lasting = state.recent[i], state.lasting[i]
     for q in range(len(loss)):
+        recent[q] = rates.recent * recent[q] + (least - loss[q])
+        lasting[q] = rates.lasting * lasting[q] + (least - loss[q])
         regime[q] += least - loss[q]
         strategy[q] = rates.strategy * strategy[q] + (least - loss[q])
     count_from_best(regime, classes, sums[0])
@@ -155,6 +169,15 @@ def add_evidence(
 
 
 @subroutine
+def largest(x: Array) -> float:
+    """Return the largest number."""
+    best: float = x[0]
+    for value in x:
+        best = max(best, value)
+    return best
+
+
+@subroutine
 def upper_median(x: Array) -> float:
     """Return the upper median: the least number that more than half are not above."""
     median = math.inf
@@ -180,6 +203,7 @@ def recenter(i: int, q: int, rates: BankRates, state: BankArrays) -> None:
 def restart_lagging_models(i: int, models: BankModels, rates: BankRates, state: BankArrays) -> None:
     """Let learner i's models that lag begin anew, a little behind the best of their class."""
     age, regime, count = state.age[i], state.regime[i], len(models.drift)
+    recent, lasting = largest(state.recent[i]), largest(state.lasting[i])
     for q in range(len(age)):
         age[q] += 1
         if age[q] > rates.warmup and regime[q] < -rates.margin:
@@ -193,4 +217,5 @@ def restart_lagging_models(i: int, models: BankModels, rates: BankRates, state: 
             state.informed[i, q] *= rates.carry_over
             # and is given a chance; its strategy score stays.
             regime[q] = -rates.restart_penalty
+            state.recent[i, q], state.lasting[i, q] = recent - rates.restart_penalty, lasting
             recenter(i, q, rates, state)

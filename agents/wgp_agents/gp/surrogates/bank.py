@@ -26,6 +26,9 @@ __all__ = ["RATES", "ModelBank"]
 RATES = BankRates(
     strategy=0.998,  # 500 steps, which tell one drift and its restarts from another
     weight=1.0,
+    recent=0.95,  # 20 steps
+    lasting=0.9995,
+    lasting_weight=0.1,
     scale=0.998,
     signal=0.99,
     margin=10.0,
@@ -60,7 +63,12 @@ class ModelBank(Surrogate):
     4. A model that is older than the warm-up and whose R_q is more than `rates.margin` behind
        restarts, `rates.restart_penalty` behind. It stands for a function that has just changed
        altogether. Its M_q stays: it scores the drift together with its restarts.
-    5. Chosen is the model of the largest E_c + R_q + a M_q + prior_q.
+    5. By evidence the best model is that of the largest E_c + R_q + a M_q + prior_q; by the last
+       steps that of the largest F_q + b L_q + prior_q, where F and L are sums of log p_q that fade
+       by `rates.recent` and `rates.lasting`, b = `rates.lasting_weight`. A model that restarts has
+       the best L, and the penalty on the best F.
+    6. Chosen is the second if D > 0, the sum of what the second's log p_q was ahead by at each
+       step, fading by `rates.strategy`; else the first.
 
     Scores begin once every model has a scale, at the third reward or later. A model that restarts
     counts rewards from the (upper) median of the last ones, of the warm-up's number, if that is too
@@ -121,6 +129,10 @@ class ModelBank(Surrogate):
             regime=np.zeros(shape),
             strategy=np.zeros(shape),
             evidence=np.zeros((batch, 1 + models.evidence_class.max())),
+            recent=np.zeros(shape),
+            lasting=np.zeros(shape),
+            picked=np.zeros((batch, 2), np.int64),
+            lead=np.zeros(batch),
             age=np.zeros(shape, np.int64),
             chosen=np.zeros(batch, np.int64),
             zero=np.zeros(shape),
@@ -130,6 +142,7 @@ class ModelBank(Surrogate):
 
     def _check_state(self) -> None:
         check_counts(self, "chosen", self.kept.chosen, len(self.models.prior) - 1)
+        check_counts(self, "picked", self.kept.picked, len(self.models.prior) - 1)
         check_counts(self, "seen", self.kept.seen, 2**62)
         check_counts(self, "age", self.kept.age, 2**62)
 

@@ -103,7 +103,7 @@ def test_it_plays_the_top_of_the_dense_bound_and_learns_of_it(
         rewards = np.append(rewards, paid(point, t))
         X = np.concatenate([X, point])
         agent.observe(action, float(rewards[-1]))
-    assert np.sort(off)[5:].min() > 1e-3  # most plays are off the grid
+    assert (np.array(off) > 1e-3).mean() > 0.6  # most plays are off the grid, not in a corner
 
 
 def test_time_and_open_plays_count_at_the_point_played() -> None:

@@ -127,7 +127,7 @@ def test_it_is_the_play_with_its_mean_in_every_setting(name: str, env_id: str) -
 
 def test_the_choice_moves_on() -> None:
     for name in ("wgp-ucb", "r-gp-ucb", "sw-gp-ucb", "adaptive-wgp-ucb", "master"):
-        agent, observation = made(name, steps=5)
+        agent, observation = made(name, steps=15)
         chosen = []
         for _ in range(8):
             chosen.append(agent.act(observation))

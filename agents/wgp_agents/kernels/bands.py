@@ -31,7 +31,7 @@ from wgp_gym.types import Array, Indices
 
 __all__ = ["TEMPER", "bank_squares", "replayed_squares"]
 
-TEMPER = 0.07  # of the scores in weights: no model is true, and R and M tell of the same rewards
+TEMPER = 0.1  # of the scores in weights: no model is true, and R and M tell of the same rewards
 LEAST = 1e-9  # of the weights: a model below it is left out
 ONE = FIRST  # the only learner of a bank that replays
 

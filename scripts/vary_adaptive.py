@@ -21,6 +21,7 @@ from tqdm import tqdm
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import DRIFTS, NOISE_RATIOS, AdaptiveWGPUCB
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.gp.surrogates.bank import RATES, ModelBank
+from wgp_agents.kernels.bank_arrays import BankRates
 from wgp_gym.types import Array
 
 TASKS: dict[str, tuple[str, float, dict[str, Any]]] = {
@@ -34,8 +35,16 @@ TASKS: dict[str, tuple[str, float, dict[str, Any]]] = {
     "linear, slow": ("WGPBandit-LinearSlow-v0", 0.3, {}),
     "stock": ("WGPBandit-Stock-v0", 0.2, {}),
 }
-FADING = ("strategy", "scale", "signal")
-COUNTED = ("margin", "restart_penalty", "carry_over", "recenter_at", "clip_at", "warmup")
+FADING = ("strategy", "recent", "lasting", "scale", "signal")
+COUNTED = (
+    "lasting_weight",
+    "margin",
+    "restart_penalty",
+    "carry_over",
+    "recenter_at",
+    "clip_at",
+    "warmup",
+)
 SEED = 8_080_808
 Make = Callable[[Any], AdaptiveWGPUCB]
 
@@ -47,10 +56,11 @@ def with_rates(name: str, factor: float) -> Make:
         new: float = 1.0 - (1.0 - old) / factor
     else:
         new = max(round(factor * old), 2) if name == "warmup" else factor * old
+    rates = BankRates(**(RATES._asdict() | {name: new}))
 
     def make(env: Any) -> AdaptiveWGPUCB:
         agent = AdaptiveWGPUCB(env)
-        features, rates = agent.bank.features, RATES._replace(**{name: new})
+        features = agent.bank.features
         agent.bank = ModelBank(agent.action_set, features, DRIFTS, NOISE_RATIOS, rates)
         return agent
 

@@ -2,10 +2,11 @@
 
 Usage: python scripts/vary_adaptive.py [--runs N] [--seed S] [--only NAME ...]
 
-Plays the agent with one constant a third and three times as large, on nine tasks with the same
-seeds, and prints the geometric mean over the tasks of its mean regret over that of the agent as it
-is, the same of the medians and of the ninth deciles, and the tasks that change most. A fading rate
-is moved by the number of steps for which it counts, 1 / (1 - rate). Some 15 minutes on one core.
+Plays the agent with one rate of its bank, its priors, its width or a grid a third and three times
+as large, on nine tasks with the same seeds, and prints the geometric mean over the tasks of its
+mean regret over that of the agent as it is, the same of the medians and of the ninth deciles, and
+the tasks that change most. A fading rate is moved by the number of steps for which it counts,
+1 / (1 - rate). Some 15 minutes on one core.
 """
 
 from __future__ import annotations

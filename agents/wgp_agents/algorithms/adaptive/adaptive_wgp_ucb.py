@@ -43,7 +43,7 @@ class Belief(NamedTuple):
     Attributes:
         drift: eps.
         memory: The number of steps for which an observation counts: at most 2 / eps, and at most
-            the steps since the model was last restarted.
+            the plays since the model was last restarted.
         noise_ratio: The variance of the noise over that of the function.
         lengthscale: The factor of the kernel's lengthscale; where it has one for each dimension,
             `(d,)` or `(B, d)`.

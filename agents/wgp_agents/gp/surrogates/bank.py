@@ -84,9 +84,10 @@ class ModelBank(Surrogate):
     deviations. The rewards of the warm-up are looked at together, since a scale estimated from so
     few may itself be an outlier: see `clip_outliers`. If one is moved, all are learned again.
 
-    A block has the fewest leading features that leave at most `CUT` min(lambda, 1) out of k(x, x)
-    at every arm: where there is more noise, fewer tell of anything. What they leave out counts as
-    noise of each play, and is part of the variance, but not of that of a bound.
+    A block has the fewest leading features that leave at most `CUT` of lambda, and of the largest
+    k(x, x), out of k(x, x) at every arm: where there is more noise, fewer tell of anything. What
+    they leave out counts as noise of each play, and is part of the variance, but not of that of a
+    bound.
 
     Args:
         action_set: What is chosen from.

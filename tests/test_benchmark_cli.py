@@ -218,9 +218,9 @@ def test_a_dry_run_plays_nothing_and_writes_nothing(
 
 REFUSED: list[tuple[list[str], str]] = [
     (["nothing.toml"], "There is no file nothing.toml"),
-    ([], "Give an experiment's file, or one of adaptive, arms, dimension, figure1"),
-    (["--env", ABRUPT], "Give an experiment's file, or one of adaptive, arms"),
-    (["--agent", "random"], "Give an experiment's file, or one of adaptive, arms,"),
+    ([], "Give an experiment's file, or one of adaptive, adaptive-held-out"),
+    (["--env", ABRUPT], "Give an experiment's file, or one of adaptive, "),
+    (["--agent", "random"], "Give an experiment's file, or one of adaptive"),
     (["figure1", "--env", ABRUPT], "either an experiment's file or --env and --agent"),
     (["--env", "WGPBandit-Abrup-v0", "--agent", "random"], "did you mean 'WGPBandit-Abrupt-v0'"),
     (["--env", f"{ABRUPT}:noise=1", "--agent", "random"], "did you mean 'noise_std'"),

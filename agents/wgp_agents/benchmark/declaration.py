@@ -42,7 +42,11 @@ Spec = TypeVar("Spec")
 
 def shipped() -> dict[str, Path]:
     """Return the experiments that come with the package, by name."""
-    found = [path for folder in SHIPPED for path in sorted(folder.glob("*.toml"))]
+    found = [
+        path
+        for folder in SHIPPED
+        for path in sorted(folder.glob("*.toml"), key=lambda path: path.stem)
+    ]
     return {path.stem: path for path in found}
 
 

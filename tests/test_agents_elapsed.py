@@ -287,7 +287,7 @@ def test_sixty_days_widen_the_band(steps: float) -> None:
     band = np.sqrt(left * before.std**2 + (1 - left))
     np.testing.assert_allclose(after.std, band, rtol=1e-9)
     np.testing.assert_allclose(after.mean, math.sqrt(left) * before.mean, rtol=0, atol=1e-12)
-    model = int(bank.bank.models.table[bank.bank.chosen[0]])
+    model = int(bank.bank.models.table[bank.bank.block[0]])
     table = bank.bank.features.features[model]  # type: ignore[attr-defined]
     prior = scale**2 * (table**2).sum(axis=0)
     band = np.sqrt(left * known.std**2 + (1 - left) * prior)

@@ -63,7 +63,7 @@ class Box(ActionSet):
         source: FeatureSource,
         domain: Array,
         regularization: Array,
-        max_features: int | None = None,
+        max_features: int = MAX_BOX_FEATURES,
     ) -> None:
         dim = domain.shape[1]
         tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
@@ -71,8 +71,7 @@ class Box(ActionSet):
         inside = qmc.Sobol(dim, scramble=False).random(size)
         # Stretched, so that a twelfth of them lies on each face, where many maxima are.
         self._places: Array = np.clip(1.2 * inside - 0.1, 0.0, 1.0)
-        most = MAX_BOX_FEATURES if max_features is None else max_features
-        features = exact_features(source, self._places, float(tolerances.min()), most)
+        features = exact_features(source, self._places, float(tolerances.min()), max_features)
         super().__init__(features, self._places, regularization, tolerances)
         self._domain = domain
         self._extend = Extension(features, source, self._places)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from wgp_agents.kernels.jit import compiled, subroutine
+from wgp_agents.kernels.jit import subroutine
 from wgp_gym.types import Array
 
 __all__ = [
@@ -20,16 +20,9 @@ __all__ = [
     "repeat",
     "restart_model",
     "step_block",
-    "triangle",
     "unpack_covariance",
     "unpack_weights",
 ]
-
-
-@compiled
-def triangle(m: int) -> int:
-    """Return how many numbers the lower triangle of an (m, m) matrix has."""
-    return m * (m + 1) // 2
 
 
 @subroutine

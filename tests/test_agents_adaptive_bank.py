@@ -25,11 +25,11 @@ from wgp_gym.problem import BanditProblem
 def test_before_the_first_reward_all_arms_are_alike_and_then_the_level_is_known() -> None:
     agent = AdaptiveWGPUCB(BanditProblem(ROUGH, LINE, 80, 0.1))
     agent.reset(0)
-    mean, variance = agent.bank.standardised(agent.action_set.candidates)
+    mean, variance, _ = agent.bank.standardised(agent.action_set.candidates)
     assert not mean.any()
     assert variance == pytest.approx(1.3)  # k(x, x) + level
     agent.observe(3, 7.0)
-    _, variance = agent.bank.standardised(agent.action_set.candidates)
+    _, variance, _ = agent.bank.standardised(agent.action_set.candidates)
     row = ROUGH(LINE, LINE[3:4])[:, 0] + 0.3
     assert variance[0] == pytest.approx(1.3 - row**2 / 1.301)
     assert agent.posterior().mean == pytest.approx(7.0, abs=0)
@@ -54,7 +54,7 @@ def test_what_a_block_leaves_out_hardly_shows(
             agent.observe(arm, math.sin(0.3 * arm) + math.sqrt(noise) * rng.normal())
         found.append(agent.bank.standardised(agent.action_set.candidates))
     scale = agent.bank.scale[0]
-    (mean, variance), (exact, whole) = found
+    (mean, variance, _), (exact, whole, _) = found
     assert (np.abs(mean - exact) < 0.4 * scale * np.sqrt(whole)).all()
     assert np.sqrt(variance / whole) == pytest.approx(1.0, abs=0.2)
 

@@ -246,7 +246,7 @@ def test_a_bank_drifts_by_the_time_that_goes_by() -> None:
     covariance = G[np.ix_(past.arms, past.arms)] * 0.97 ** (np.abs(t[:, None] - t) / 2)
     cross = G[:, past.arms] * 0.97 ** (past.age / 2)
     solved = np.linalg.solve(covariance + np.diag(0.1 + out[past.arms]), cross.T)
-    mean, variance = agent.bank.standardised(agent.action_set.candidates)
+    mean, variance, _ = agent.bank.standardised(agent.action_set.candidates)
     np.testing.assert_allclose(mean[0], (past.rewards - zero) @ solved, rtol=0, atol=1e-5)
     left = G.diagonal() + out - np.einsum("ij,ji->i", cross, solved)
     np.testing.assert_allclose(variance[0], left, rtol=0, atol=1e-5)

@@ -79,7 +79,7 @@ def squared_errors(
         if some is not None:
             phi, left = np.take(phi, some, axis=2), np.take(left, some, axis=1)
         of_points = phi, seen.which, left
-        bank_squares(g, *of_points, factor, bank.models, bank.rates, bank.kept, mean, square)
+        bank_squares(g, *of_points, factor, bank.models, bank.kept, mean, square)
     return square
 
 

@@ -46,11 +46,18 @@ LEAST_TOLD = 0.05  # plays: what a restart leaves of one
 
 @compiled
 def bank_restart(mask: Mask, models: BankModels, state: BankArrays) -> None:
-    """Bring all models of the learners in `mask` back to the prior, where the rest is 0."""
+    """Let the learners in `mask` forget all: models are back at the prior, and the rest is 0."""
     count = len(models.drift)
     for i in range(len(mask)):
         if not mask[i]:
             continue
+        for row in (state.square, state.signal, state.informed, state.regime, state.strategy):
+            row[i] = 0.0
+        for row in (state.evidence, state.recent, state.lasting, state.zero, state.latest):
+            row[i] = 0.0
+        for counts in (state.picked, state.age):
+            counts[i] = 0
+        state.shape[i], state.lead[i], state.chosen[i], state.seen[i] = 0.0, 0.0, 0, 0
         for g in range(len(models.noise)):
             P, w = block_covariance(i, g, models, state), block_weights(i, g, models, state)
             for k in range(count):

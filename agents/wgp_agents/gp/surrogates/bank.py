@@ -27,7 +27,6 @@ __all__ = ["RATES", "ModelBank"]
 
 RATES = BankRates(
     strategy=0.998,  # 500 steps, which tell one drift and its restarts from another
-    weight=1.0,
     recent=0.95,  # 20 steps
     lasting=0.9995,
     lasting_weight=0.1,
@@ -57,15 +56,15 @@ class ModelBank(Surrogate):
     A block holds each drift twice: judged among the models of its block alone, and among those of
     all blocks, its pool. Each block's own models are an evidence class c, and the pool is one more.
 
-    1. Weights in a class: w_q ~ exp(R_q + a M_q + prior_q), a = `rates.weight`. A function without
-       drift and the first kernel have a prior of one nat each.
+    1. Weights in a class: w_q ~ exp(R_q + M_q + prior_q). A function without drift and the first
+       kernel have a prior of one nat each.
     2. Evidence of a class: E_c <- E_c + log sum over q in c of w_q p_q. It never fades.
     3. Regime score R_q <- R_q + log p_q; strategy score M_q <- fade M_q + log p_q, by
        `rates.strategy`. Both are then taken relative to the best of the class.
     4. A model that is older than the warm-up and whose R_q is more than `rates.margin` behind
        restarts, `rates.restart_penalty` behind. It stands for a function that has just changed
        altogether. Its M_q stays: it scores the drift together with its restarts.
-    5. By evidence the best model is that of the largest E_c + R_q + a M_q + prior_q; by the last
+    5. By evidence the best model is that of the largest E_c + R_q + M_q + prior_q; by the last
        steps that of the largest F_q + b L_q + prior_q, where F and L are sums of log p_q that fade
        by `rates.recent` and `rates.lasting`, b = `rates.lasting_weight`. A model that restarts has
        the best L, and the penalty on the best F.
@@ -151,8 +150,6 @@ class ModelBank(Surrogate):
 
     def restart(self, mask: Mask, forgetting: Array | None = None) -> None:
         """Forget all that the learners in `mask` `(B,)` know; `forgetting` is not used."""
-        for array in self.kept:
-            array[mask] = 0
         bank_restart(mask, self.models, self.kept)
         self.held[mask] = 0
 

@@ -90,6 +90,7 @@ class AdaptiveWGPUCB(Agent):
     takes_allowed = True
     takes_elapsed = True
     learns_by_acting = False
+    _form = 2  # states of the first bank cannot be followed
 
     def __init__(
         self,

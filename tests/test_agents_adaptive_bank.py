@@ -36,6 +36,23 @@ def test_before_the_first_reward_all_arms_are_alike_and_then_the_level_is_known(
     assert agent.belief() == (0.0, 1, 1e-3, 1.0, 0.0)
 
 
+def test_a_learner_that_restarts_keeps_nothing() -> None:
+    problem = BanditProblem(ROUGH, LINE, 80, np.full(2, 0.1))
+    new, used = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(problem)
+    new.reset(0)
+    used.reset(0)
+    for t in range(60):
+        used.observe(np.array([t % 7, t % 5]), np.array([math.sin(t), 3.0 * (t > 30)]))
+    other = [array[0].copy() for array in used.bank.kept]
+    assert used.bank.kept.lead.all()
+    used.reset(learners=[False, True])
+    for name, fresh, array, kept in zip(
+        used.bank.kept._fields, new.bank.kept, used.bank.kept, other, strict=True
+    ):
+        assert np.array_equal(array[1], fresh[1]), name
+        assert np.array_equal(array[0], kept), name
+
+
 @pytest.mark.parametrize("noise", NOISE_RATIOS)
 def test_what_a_block_leaves_out_hardly_shows(
     noise: float, monkeypatch: pytest.MonkeyPatch

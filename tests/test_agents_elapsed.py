@@ -271,6 +271,19 @@ def test_a_bank_that_looks_back_knows_the_times_of_its_first_rewards() -> None:
     np.testing.assert_allclose(variance, left, rtol=0, atol=1e-5)
 
 
+def test_a_learner_that_looks_back_may_be_beside_one_for_whom_more_time_goes_by() -> None:
+    pair, alone = AdaptiveWGPUCB(problem(2)), adaptive()
+    pair.reset(0)
+    for k in range(15):
+        pair.observe(np.array([k % 12, k % 12]), np.array([0.1 * k, math.sin(k)]))
+    pair.reset(learners=[True, False])
+    for k, reward in enumerate((0.1, 0.3, 1e6, 0.2, -0.2, 0.0, 0.1, 0.25, 0.15, -0.1, 0.3)):
+        pair.observe(np.array([k, k]), np.array([reward, 0.5]), elapsed=[0.5, 2.0])
+        alone.observe(k, reward, elapsed=0.5)
+    assert np.array_equal(pair.posterior().mean[0], alone.posterior().mean)
+    assert np.abs(alone.posterior().mean).max() < 10.0  # the outlier was moved
+
+
 @pytest.mark.parametrize("steps", [1.0, 60.0])
 def test_sixty_days_widen_the_band(steps: float) -> None:
     agent = agent_of("tv-gp-ucb", eps=0.01)

@@ -249,7 +249,7 @@ def test_a_width_of_zero_plays_the_mean_and_a_wide_one_the_unknown() -> None:
             told = agent.posterior().mean
             if best == "std":  # that of the bound
                 points = agent.action_set.candidates
-                told = np.sqrt(agent.bank.standardised(points, whole=False)[1][0])
+                told = np.sqrt(agent.bank.standardised(points).bound_variance[0])
             assert told[arm] >= told.max() - 1e-6
             agent.observe(arm, math.sin(3 * arm) + t / 30)
 

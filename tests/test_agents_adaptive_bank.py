@@ -25,15 +25,32 @@ from wgp_gym.problem import BanditProblem
 def test_before_the_first_reward_all_arms_are_alike_and_then_the_level_is_known() -> None:
     agent = AdaptiveWGPUCB(BanditProblem(ROUGH, LINE, 80, 0.1))
     agent.reset(0)
-    mean, variance = agent.bank.standardised(agent.action_set.candidates)
+    mean, variance, _ = agent.bank.standardised(agent.action_set.candidates)
     assert not mean.any()
     assert variance == pytest.approx(1.3)  # k(x, x) + level
     agent.observe(3, 7.0)
-    _, variance = agent.bank.standardised(agent.action_set.candidates)
+    _, variance, _ = agent.bank.standardised(agent.action_set.candidates)
     row = ROUGH(LINE, LINE[3:4])[:, 0] + 0.3
     assert variance[0] == pytest.approx(1.3 - row**2 / 1.301)
     assert agent.posterior().mean == pytest.approx(7.0, abs=0)
     assert agent.belief() == (0.0, 1, 1e-3, 1.0, 0.0)
+
+
+def test_a_learner_that_restarts_keeps_nothing() -> None:
+    problem = BanditProblem(ROUGH, LINE, 80, np.full(2, 0.1))
+    new, used = AdaptiveWGPUCB(problem), AdaptiveWGPUCB(problem)
+    new.reset(0)
+    used.reset(0)
+    for t in range(60):
+        used.observe(np.array([t % 7, t % 5]), np.array([math.sin(t), 3.0 * (t > 30)]))
+    other = [array[0].copy() for array in used.bank.kept]
+    assert used.bank.kept.lead.all()
+    used.reset(learners=[False, True])
+    for name, fresh, array, kept in zip(
+        used.bank.kept._fields, new.bank.kept, used.bank.kept, other, strict=True
+    ):
+        assert np.array_equal(array[1], fresh[1]), name
+        assert np.array_equal(array[0], kept), name
 
 
 @pytest.mark.parametrize("noise", NOISE_RATIOS)
@@ -54,7 +71,7 @@ def test_what_a_block_leaves_out_hardly_shows(
             agent.observe(arm, math.sin(0.3 * arm) + math.sqrt(noise) * rng.normal())
         found.append(agent.bank.standardised(agent.action_set.candidates))
     scale = agent.bank.scale[0]
-    (mean, variance), (exact, whole) = found
+    (mean, variance, _), (exact, whole, _) = found
     assert (np.abs(mean - exact) < 0.4 * scale * np.sqrt(whole)).all()
     assert np.sqrt(variance / whole) == pytest.approx(1.0, abs=0.2)
 

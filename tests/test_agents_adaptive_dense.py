@@ -243,7 +243,7 @@ class DenseBank:
             self.evidence[judged] += math.log(weights @ np.exp(said[mine]) / weights.sum())
 
     def scores(self) -> list[tuple[float, float, float, float]]:
-        """Return evidence, R, a M, each relative to the best, and prior of all models."""
+        """Return evidence, R, M, each relative to the best, and prior of all models."""
         best = max(self.evidence.values())
         regime, strategy = (
             {judged: max(score(model) for model in self.members(judged)) for judged in self.classes}
@@ -253,7 +253,7 @@ class DenseBank:
             (
                 self.evidence[model.judged] - best,
                 model.regime() - regime[model.judged],
-                RATES.weight * (model.strategy() - strategy[model.judged]),
+                model.strategy() - strategy[model.judged],
                 model.prior,
             )
             for model in self.models
@@ -308,7 +308,7 @@ def compare(bank: ModelBank, points: Points, dense: list[DenseBank], t: str) -> 
         evidence, regime, strategy, _ = np.array(learner.scores()).T
         close(bank.kept.evidence[i][bank.models.evidence_class], evidence, 0, 1e-6)
         close(bank.kept.regime[i], regime, 0, 1e-6)
-        close(RATES.weight * bank.kept.strategy[i], strategy, 0, 1e-6)
+        close(bank.kept.strategy[i], strategy, 0, 1e-6)
 
 
 KERNELS: dict[str, tuple[list[Kernel], int]] = {

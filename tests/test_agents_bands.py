@@ -64,7 +64,7 @@ def root_of_mixture(bank: ModelBank, i: int, mean: Floats) -> Floats:
     """Return the root of E (f - mean)^2 of the mixture of learner i's models, one by one."""
     kept, models, total, weights = bank.kept, bank.models, np.zeros_like(mean), []
     for q, (prior, c) in enumerate(zip(models.prior, models.evidence_class, strict=True)):
-        own = kept.regime[i, q] + bank.rates.weight * kept.strategy[i, q] + prior
+        own = kept.regime[i, q] + kept.strategy[i, q] + prior
         weights.append(TEMPER * (own + kept.evidence[i, c]))
     weights = np.exp(np.array(weights) - max(weights))
     weights /= weights.sum()

@@ -246,7 +246,7 @@ def test_a_bank_drifts_by_the_time_that_goes_by() -> None:
     covariance = G[np.ix_(past.arms, past.arms)] * 0.97 ** (np.abs(t[:, None] - t) / 2)
     cross = G[:, past.arms] * 0.97 ** (past.age / 2)
     solved = np.linalg.solve(covariance + np.diag(0.1 + out[past.arms]), cross.T)
-    mean, variance = agent.bank.standardised(agent.action_set.candidates)
+    mean, variance, _ = agent.bank.standardised(agent.action_set.candidates)
     np.testing.assert_allclose(mean[0], (past.rewards - zero) @ solved, rtol=0, atol=1e-5)
     left = G.diagonal() + out - np.einsum("ij,ji->i", cross, solved)
     np.testing.assert_allclose(variance[0], left, rtol=0, atol=1e-5)
@@ -269,6 +269,19 @@ def test_a_bank_that_looks_back_knows_the_times_of_its_first_rewards() -> None:
     left = G.diagonal() + out - np.einsum("ij,ji->i", cross, solved)
     variance = agent.bank.standardised(agent.action_set.candidates)[1][0]
     np.testing.assert_allclose(variance, left, rtol=0, atol=1e-5)
+
+
+def test_a_learner_that_looks_back_may_be_beside_one_for_whom_more_time_goes_by() -> None:
+    pair, alone = AdaptiveWGPUCB(problem(2)), adaptive()
+    pair.reset(0)
+    for k in range(15):
+        pair.observe(np.array([k % 12, k % 12]), np.array([0.1 * k, math.sin(k)]))
+    pair.reset(learners=[True, False])
+    for k, reward in enumerate((0.1, 0.3, 1e6, 0.2, -0.2, 0.0, 0.1, 0.25, 0.15, -0.1, 0.3)):
+        pair.observe(np.array([k, k]), np.array([reward, 0.5]), elapsed=[0.5, 2.0])
+        alone.observe(k, reward, elapsed=0.5)
+    assert np.array_equal(pair.posterior().mean[0], alone.posterior().mean)
+    assert np.abs(alone.posterior().mean).max() < 10.0  # the outlier was moved
 
 
 @pytest.mark.parametrize("steps", [1.0, 60.0])

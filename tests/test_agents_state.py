@@ -240,6 +240,21 @@ def test_the_state_of_another_agent_is_refused() -> None:
     assert episode.beta() == agent.beta()  # type: ignore[attr-defined]
 
 
+def test_a_state_of_another_version_of_an_agent_is_refused_as_such(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent = learned("wgp-ucb")
+    state = agent.state_dict()
+    monkeypatch.setattr(type(agent), "_form", 2)
+    refused(
+        agent, state, "a WGPUCB, form 2. Got that of a 'WGPUCB', another version of this agent: one"
+    )
+    agent.load_state_dict(agent.state_dict())
+    later = agent.state_dict()
+    monkeypatch.setattr(type(agent), "_form", 1)
+    refused(agent, later, "a WGPUCB. Got that of a 'WGPUCB, form 2', another version of this agent")
+
+
 def test_a_state_that_was_changed_is_refused() -> None:
     agent = learned("sw-gp-ucb")
     state = agent.state_dict()

@@ -22,7 +22,7 @@ ENTRIES = (np.ndarray, bool, int, float, str, type(None))
 def state_of(agent: object, origin: Origin) -> State:
     """Return the state of an agent that was made as `origin`."""
     rows = [row[:3] for row in origin.values()]
-    state: State = {"format": FORMAT, "class": type(agent).__qualname__}
+    state: State = {"format": FORMAT, "class": kind_of(agent)}
     state |= {"version": package_version(), "origin": np.array(rows)}
     Writer(state).write(agent, ROOT)
     return state
@@ -42,8 +42,11 @@ def restoration(agent: object, state: Mapping[str, Entry], origin: Origin) -> Re
     made_by = f"one that version {shown(head['version'])} wrote"
     if type(head["format"]) is not int or head["format"] != FORMAT:
         refuse(f"of format {FORMAT}", f"format {shown(head['format'])}, {made_by},")
-    if head["class"] != owner:
-        refuse(f"that of a {owner}", f"that of a {shown(head['class'])}")
+    kind, found = kind_of(agent), head["class"]
+    if found != kind:
+        alike = isinstance(found, str) and found.partition(",")[0] == owner
+        other = f", another version of this agent: {made_by}," if alike else ""
+        refuse(f"that of a {kind}", f"that of a {shown(found)}{other}")
     known = head["origin"]
     if not isinstance(known, np.ndarray) or known.dtype != np.float64:
         refuse("complete", f"{made_by}, without its origin,")
@@ -62,6 +65,13 @@ def restoration(agent: object, state: Mapping[str, Entry], origin: Origin) -> Re
         if head["version"] == package_version():
             raise
         raise ValueError(f"{error} It is {made_by}, and this is {package_version()}.") from None
+
+
+def kind_of(agent: object) -> str:
+    """Return the class of an agent, and the form of its state where it has had others."""
+    form = getattr(agent, "_form", 1)
+    name = type(agent).__qualname__
+    return name if form == 1 else f"{name}, form {form}"
 
 
 @cache

@@ -46,6 +46,8 @@ class Stateful:
 
     _constants: ClassVar[tuple[str, ...]] = ("_origin",)
     """Attributes of its class that are no part of its state: see `wgp_agents.core.state`."""
+    _form: ClassVar[int] = 1
+    """Of its state; a class whose states of before cannot be followed has the next."""
     num_learners: int
 
     def __init__(self) -> None:

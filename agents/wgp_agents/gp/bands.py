@@ -79,7 +79,7 @@ def squared_errors(
         if some is not None:
             phi, left = np.take(phi, some, axis=2), np.take(left, some, axis=1)
         of_points = phi, seen.which, left
-        bank_squares(g, *of_points, factor, bank.models, bank.rates, bank.kept, mean, square)
+        bank_squares(g, *of_points, factor, bank.models, bank.kept, mean, square)
     return square
 
 
@@ -176,13 +176,18 @@ class PlayRecord:
         """
         self._put_away()
         bank, action_set = self._tools()
+        kept, first = in_order(self.kept)
+        clock = np.column_stack([kept.clock, self._clock])
         # Half the degrees of freedom after so many plays that tell of scales.
-        fade, told = bank.rates.scale, plays_from_a_change(self.kept.time, self.kept.reward)
+        fade, told = bank.rates.scale, plays_from_a_change(kept.reward, first)
         factor, square = tail_factors((1 - fade**told) / (1 - fade) / 2), np.empty_like(mean)
+        trim_first(kept.reward, first, bank.rates.warmup)
         action_set.show(arms)
         seen = bank.features.see(action_set.candidates, np.zeros(len(mean), np.int64))
         for start in range(0, len(mean), AT_ONCE):
-            plays, part = self._in_order(start, bank, action_set), slice(start, start + AT_ONCE)
+            part = slice(start, start + AT_ONCE)
+            features, left = self._features(kept.arm[part], kept.place[part])
+            plays = features, left, kept.reward[part], kept.time[part], clock[part]
             of_points = seen.features, seen.which[part], seen.residual, factor[part]
             room = bank.models, bank.rates, bank.kept
             replayed_squares(*plays, *of_points, *room, mean[part], square[part])
@@ -192,35 +197,18 @@ class PlayRecord:
         """Return the bands around means, as `band_of`; see `squared_errors`."""
         return band_of(mean, self.squared_errors(mean, arms), batched)
 
-    def _in_order(
-        self, start: int, bank: ModelBank, action_set: ActionSet
-    ) -> tuple[Array, Array, Array, Indices, Array]:
-        """Return features, what they leave out, rewards, times and clocks of learners' plays."""
-        part = slice(start, start + AT_ONCE)
-        times = self.kept.time[part]
-        order: Indices = np.argsort(times, axis=1, kind="stable")
-        rows = np.arange(len(times))[:, None]
-        arm: Indices = self.kept.arm[part][rows, order]
-        reward: Array = self.kept.reward[part][rows, order]
-        time: Indices = times[rows, order]
-        clock = np.column_stack([self.kept.clock[part][rows, order], self._clock[part]])
+    def _features(self, arm: Indices, place: Array) -> tuple[Array, Array]:
+        """Return the features of plays, `(b, 2 W, 1, m)`, and what they leave out."""
+        bank, action_set = self._tools()
         if self._problem.contextual:
-            points = self.kept.place[part][rows, order]
-            places = points.reshape(-1, points.shape[2])
+            places = place.reshape(-1, place.shape[2])
             none = np.zeros((len(places), 0))  # the bank has features of its own
             plays = Plays(places, none, np.zeros(len(places)))
         else:
             plays = action_set.recall(arm.reshape(-1))
         features, left = bank.features.embed(plays)
-        trim_first(reward, (time < 0).sum(axis=1), bank.rates.warmup)
         shape = arm.shape
-        return (
-            features.reshape(*shape, *features.shape[1:]),
-            left.reshape(*shape, *left.shape[1:]),
-            reward,
-            time,
-            clock,
-        )
+        return features.reshape(*shape, *features.shape[1:]), left.reshape(*shape, left.shape[1])
 
     def _tools(self) -> tuple[ModelBank, ActionSet]:
         """Return the bank, of one learner, and the action set with which it sees the plays."""
@@ -236,17 +224,31 @@ class PlayRecord:
         return self._bank, self._action_set
 
 
-def plays_from_a_change(times: Indices, rewards: Array) -> Indices:
+def in_order(kept: PlayArrays) -> tuple[PlayArrays, Indices]:
+    """Return the plays of each learner in the order of time, and where they begin, `(B,)`."""
+    order: Indices = np.argsort(kept.time, axis=1, kind="stable")
+    at = np.arange(len(order))[:, None], order
+    found = kept._replace(
+        arm=kept.arm[at],
+        place=kept.place[at],
+        reward=kept.reward[at],
+        time=kept.time[at],
+        clock=kept.clock[at],
+    )
+    return found, (kept.time < 0).sum(axis=1)
+
+
+def plays_from_a_change(rewards: Array, first: Indices) -> Indices:
     """Return how many plays are left from the first reward that differs from the first, `(B,)`.
 
-    `times` and `rewards` are those of `PlayArrays`, `(B, 2 W)`.
+    Args:
+        rewards: In the order of time, `(B, K)`.
+        first: Where each learner's begin, `(B,)`.
     """
-    order, rows = np.argsort(times, axis=1, kind="stable"), np.arange(len(times))
-    played = np.take_along_axis(times, order, axis=1) >= 0
-    paid = np.take_along_axis(rewards, order, axis=1)
-    first = np.minimum((~played).sum(axis=1), paid.shape[1] - 1)
-    differs = played & (paid != paid[rows, first][:, None])
-    found: Indices = np.where(differs.any(axis=1), paid.shape[1] - differs.argmax(axis=1), 0)
+    count, rows = rewards.shape[1], np.arange(len(rewards))
+    differs = rewards != rewards[rows, np.minimum(first, count - 1)][:, None]
+    differs &= np.arange(count) >= first[:, None]
+    found: Indices = np.where(differs.any(axis=1), count - differs.argmax(axis=1), 0)
     return found
 
 

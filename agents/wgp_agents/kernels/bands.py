@@ -4,7 +4,7 @@ With the weights w_q of a bank's models, their means M_q(x), scales s_q^2 and co
 expected squared error of a mean mu(x) is that of the mixture of their posteriors,
 sum over q of w_q (s_q^2 phi^T P_q phi + (M_q(x) - mu(x))^2). See `wgp_agents.gp.bands`.
 
-The weights are tempered: w_q ~ exp(`TEMPER` (E_c + R_q + a M_q + prior_q)), as no model is true.
+The weights are tempered: w_q ~ exp(`TEMPER` (E_c + R_q + M_q + prior_q)), as no model is true.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ def fill_beliefs(
     i: int,
     factor: float,
     models: BankModels,
-    rates: BankRates,
     state: BankArrays,
     weight: Array,
     scale: Array,
@@ -55,7 +54,7 @@ def fill_beliefs(
     if a <= 0.0:
         return False
     for q in range(len(weight)):
-        weight[q] = TEMPER * model_score(i, q, models, rates, state)
+        weight[q] = TEMPER * model_score(i, q, models, state)
         top = max(top, weight[q])
     for q in range(len(weight)):
         weight[q] = math.exp(weight[q] - top)
@@ -160,7 +159,6 @@ def bank_squares(
     residual: Array,
     factor: Array,
     models: BankModels,
-    rates: BankRates,
     state: BankArrays,
     mean: Array,
     square: Array,
@@ -174,7 +172,6 @@ def bank_squares(
         residual: What they leave out of k(x, x), `(S, n)`.
         factor: By how much Student's tails widen a variance, `(B,)`.
         models: The models.
-        rates: How scores count.
         state: What is kept of the learners.
         mean: The means, `(B, n)`.
         square: Where the squares are added, `(B, n)`; infinite where a learner knows no unit.
@@ -182,28 +179,12 @@ def bank_squares(
     weight, scale = np.empty((2, len(models.prior)))
     for i in range(len(mean)):
         t = which[i]
-        if fill_beliefs(i, factor[i], models, rates, state, weight, scale):
+        if fill_beliefs(i, factor[i], models, state, weight, scale):
             add_squares(
                 i, g, weight, scale, table[t], residual[t], models, state, mean[i], square[i]
             )
         else:
             square[i] = math.inf
-
-
-@subroutine
-def forget(models: BankModels, state: BankArrays) -> None:
-    """Bring the only learner of a bank back to the prior."""
-    for array in (state.square, state.signal, state.informed, state.regime, state.strategy):
-        array[:] = 0.0
-    for array in (state.zero, state.evidence, state.latest, state.recent, state.lasting):
-        array[:] = 0.0
-    bank_restart(np.ones(1, np.bool_), models, state)
-    state.shape[:] = 0.0
-    state.lead[:] = 0.0
-    for counts in (state.age, state.picked):
-        counts[:] = 0
-    state.chosen[:] = 0
-    state.seen[:] = 0
 
 
 @subroutine
@@ -252,9 +233,9 @@ def replayed_squares(
     count, room = len(models.drift), make_room(models, state.evidence.shape[1])
     weight, scale = np.empty((2, len(models.prior)))
     drift = np.empty(count)
-    moved = with_drift(models, drift)
+    moved, everyone = with_drift(models, drift), np.ones(1, np.bool_)
     for i in range(len(mean)):
-        forget(models, state)
+        bank_restart(everyone, models, state)
         before = times[i, -1]
         for k in range(times.shape[1]):
             if times[i, k] < 0:
@@ -269,7 +250,7 @@ def replayed_squares(
             f, rest = features[i, k], left[i, k]
             learner_step(ONE, f, rest, rewards[i, k], moved, rates, state, room)
         t = which[i]
-        if fill_beliefs(ONE, factor[i], models, rates, state, weight, scale):
+        if fill_beliefs(ONE, factor[i], models, state, weight, scale):
             square[i] = 0.0
             phi = table[t]
             add_squares(

@@ -5,6 +5,8 @@ A step of one learner is `wgp_agents.kernels.bank_step`. See `ModelBank`.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from wgp_agents.kernels.bank_arrays import (
@@ -17,7 +19,7 @@ from wgp_agents.kernels.bank_arrays import (
 from wgp_agents.kernels.bank_step import learner_step, make_room
 from wgp_agents.kernels.drift import fill_posterior, forecast, kalman_step
 from wgp_agents.kernels.jit import compiled, subroutine
-from wgp_agents.kernels.linalg import dot
+from wgp_agents.kernels.linalg import combine_rows, copy, dot
 from wgp_agents.kernels.packed import (
     elapse_block,
     pack_model,
@@ -25,25 +27,37 @@ from wgp_agents.kernels.packed import (
     unpack_covariance,
     unpack_weights,
 )
+from wgp_agents.kernels.scores import finite
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
     "add_left_out",
+    "bank_bounds",
     "bank_elapse",
     "bank_hallucinate",
+    "bank_means",
     "bank_posteriors",
     "bank_restart",
     "bank_update",
 ]
 
+LEAST_TOLD = 0.05  # plays: what a restart leaves of one
+
 
 @compiled
 def bank_restart(mask: Mask, models: BankModels, state: BankArrays) -> None:
-    """Bring all models of the learners in `mask` back to the prior, where the rest is 0."""
+    """Let the learners in `mask` forget all: models are back at the prior, and the rest is 0."""
     count = len(models.drift)
     for i in range(len(mask)):
         if not mask[i]:
             continue
+        for row in (state.square, state.signal, state.informed, state.regime, state.strategy):
+            row[i] = 0.0
+        for row in (state.evidence, state.recent, state.lasting, state.zero, state.latest):
+            row[i] = 0.0
+        for counts in (state.picked, state.age):
+            counts[i] = 0
+        state.shape[i], state.lead[i], state.chosen[i], state.seen[i] = 0.0, 0.0, 0, 0
         for g in range(len(models.noise)):
             P, w = block_covariance(i, g, models, state), block_weights(i, g, models, state)
             for k in range(count):
@@ -59,7 +73,7 @@ def bank_update(
     models: BankModels,
     rates: BankRates,
     state: BankArrays,
-) -> None:
+) -> bool:
     """Take in one observation of every active learner. See `ModelBank`.
 
     Args:
@@ -70,11 +84,16 @@ def bank_update(
         models: The models.
         rates: How fast to forget.
         state: What is kept.
+
+    Returns:
+        Whether one of them is within its warm-up.
     """
-    room = make_room(models, state.evidence.shape[1])
+    room, early = make_room(models, state.evidence.shape[1]), False
     for i in range(len(rewards)):
         if active[i]:
             learner_step(i, features[i], left[i], rewards[i], models, rates, state, room)
+            early |= state.seen[i] <= rates.warmup
+    return early
 
 
 @compiled
@@ -126,36 +145,121 @@ def add_left_out(phi: Array, m: int, variance: Array) -> None:
             variance[a] += row[a] * row[a]
 
 
+@subroutine
+def fill_chosen(
+    i: int,
+    phi: Array,
+    residual: Array,
+    models: BankModels,
+    state: BankArrays,
+    mean: Array,
+    variance: Array,
+) -> int:
+    """Compute the posterior of points by learner i's chosen model, with variances of a bound.
+
+    Returns:
+        How many features the variances count.
+    """
+    count = len(models.drift)
+    g, k = divmod(state.chosen[i], count)
+    m: int = models.rank[g]
+    P, w = np.empty((m, m)), np.empty(m)
+    unpack_covariance(block_covariance(i, g, models, state), k, count, P)
+    unpack_weights(block_weights(i, g, models, state), k, count, w)
+    fill_posterior(P, w, phi, residual, mean, variance)
+    if state.seen[i] > 0:
+        return m
+    add_left_out(phi, m, variance)  # before the first play all arms are alike
+    return len(phi)
+
+
 @compiled
 def bank_posteriors(
     tables: Array,
     which: Indices,
     residual: Array,
-    whole: bool,
+    learners: Indices,
     models: BankModels,
     state: BankArrays,
     mean: Array,
     variance: Array,
+    bound_variance: Array,
 ) -> None:
-    """Compute the posteriors of all arms, of each learner's chosen model.
+    """Compute the posteriors of points, of each learner's chosen model.
 
     Args:
-        tables: Features of arms, `(S, m, n)`.
-        which: The table of each learner, `(B,)`.
+        tables: Features of points, `(S, m, n)`.
+        which: The table of each who looks, `(q,)`.
         residual: What each leaves out of k(x, x), `(S, n)`.
-        whole: Whether variances have what a block leaves out of its table.
+        learners: Who looks, `(q,)`.
         models: The models.
         state: What is kept.
-        mean: Where the means go, `(B, n)`.
-        variance: Where the variances go, `(B, n)`.
+        mean: Where the means go, `(q, n)`.
+        variance: Where the variances go, `(q, n)`.
+        bound_variance: Where those go that are without what a block leaves out, `(q, n)`.
     """
+    for r in range(len(learners)):
+        t = which[r]
+        m = fill_chosen(
+            learners[r], tables[t], residual[t], models, state, mean[r], bound_variance[r]
+        )
+        copy(bound_variance[r], variance[r])
+        add_left_out(tables[t], m, variance[r])
+
+
+@compiled
+def bank_bounds(
+    tables: Array,
+    which: Indices,
+    residual: Array,
+    learners: Indices,
+    width: Array,
+    warmup: int,
+    models: BankModels,
+    state: BankArrays,
+    bounds: Array,
+) -> None:
+    """Compute the upper bounds of points by each learner's chosen model. See `ModelBank.bounds`.
+
+    Args:
+        tables: Features of points, `(S, m, n)`.
+        which: The table of each who looks, `(q,)`.
+        residual: What each leaves out of k(x, x), `(S, n)`.
+        learners: Who looks, `(q,)`.
+        width: How many standard deviations a bound is wide, by model of a block, `(K,)`.
+        warmup: Plays after which those who know no unit are not curious any more.
+        models: The models.
+        state: What is kept.
+        bounds: Where they go, `(q, n)`.
+    """
+    variance = np.empty(bounds.shape[1])
+    for r in range(len(learners)):
+        i, t, row = learners[r], which[r], bounds[r]
+        fill_chosen(i, tables[t], residual[t], models, state, row, variance)
+        q = state.chosen[i]
+        told = state.informed[i, q]
+        # In the function's own unit: in another one, ties depended on it.
+        scale = math.sqrt(state.signal[i, q] / (told if told > 0.0 else 1.0))
+        # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it.
+        wide = width[q % len(models.drift)] * math.sqrt(1.0 + 1.0 / max(told, LEAST_TOLD))
+        if not scale > 0.0:
+            # The first plays are spread by the variance; while all pay alike, any arm is as good.
+            row[:] = 0.0
+            if state.seen[i] > warmup:
+                variance[:] = 0.0
+            scale = 1.0
+        for a in range(len(row)):
+            row[a] = finite(row[a] / scale + wide * math.sqrt(variance[a]))
+
+
+@compiled
+def bank_means(
+    tables: Array, which: Indices, models: BankModels, state: BankArrays, mean: Array
+) -> None:
+    """Compute the means of points alone, `(B, n)`, as `bank_posteriors` does for all learners."""
     count = len(models.drift)
     for i in range(len(which)):
         g, k = divmod(state.chosen[i], count)
-        m, t = models.rank[g], which[i]
-        P, w = np.empty((m, m)), np.empty(m)
-        unpack_covariance(block_covariance(i, g, models, state), k, count, P)
+        w = np.empty(models.rank[g])
         unpack_weights(block_weights(i, g, models, state), k, count, w)
-        fill_posterior(P, w, tables[t], residual[t], mean[i], variance[i])
-        if whole or state.seen[i] == 0:  # before the first play all arms are alike
-            add_left_out(tables[t], m, variance[i])
+        combine_rows(tables[which[i]], w, mean[i])

@@ -49,7 +49,6 @@ class BankRates(NamedTuple):
 
     Attributes:
         strategy: What the strategy score fades by in a step.
-        weight: How much the strategy score counts beside the regime score.
         recent: What the score of the last steps fades by.
         lasting: What the score beside it fades by.
         lasting_weight: How much that counts beside the score of the last steps.
@@ -66,7 +65,6 @@ class BankRates(NamedTuple):
     """
 
     strategy: float
-    weight: float
     recent: float
     lasting: float
     lasting_weight: float

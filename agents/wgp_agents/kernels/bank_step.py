@@ -26,7 +26,7 @@ from wgp_agents.kernels.evidence import (
     update_scores,
 )
 from wgp_agents.kernels.jit import subroutine
-from wgp_agents.kernels.linalg import dot
+from wgp_agents.kernels.linalg import dot, smallest
 from wgp_agents.kernels.packed import forecast_block, repeat, step_block
 from wgp_gym.types import Array
 
@@ -182,15 +182,6 @@ def block_step(
         total = room.variance[k] + noise
         room.shift[k], room.gain[k] = nu[k] / total, room.fade[k] / math.sqrt(total)
     step_block(P, w, u, room.shift, room.gain, room.fade, models.drift, room.keep, room.along)
-
-
-@subroutine
-def smallest(x: Array) -> float:
-    """Return the smallest number."""
-    best: float = x[0]
-    for value in x:
-        best = min(best, value)
-    return best
 
 
 @subroutine

@@ -10,8 +10,8 @@ All are logarithms of predictive densities p_q of the rewards, added up over the
 | F, L | `recent`, `lasting` | fading fast, and slowly | a model |
 | D | `lead` | of F's choice less that of E's, fading | a way of choosing |
 
-Within a class c a model has the weight w_q ~ exp(R_q + a M_q + prior_q), and among all of them
-~ exp(E_c + R_q + a M_q + prior_q). That is one way of choosing a model, F_q + b L_q + prior_q
+Within a class c a model has the weight w_q ~ exp(R_q + M_q + prior_q), and among all of them
+~ exp(E_c + R_q + M_q + prior_q). That is one way of choosing a model, F_q + b L_q + prior_q
 another; the one is followed that has foretold rewards better. See
 `wgp_agents.gp.surrogates.bank.ModelBank`.
 """
@@ -30,6 +30,7 @@ from wgp_agents.kernels.bank_arrays import (
     block_weights,
 )
 from wgp_agents.kernels.jit import subroutine
+from wgp_agents.kernels.linalg import largest
 from wgp_agents.kernels.packed import restart_model
 from wgp_gym.types import Array, Indices
 
@@ -56,10 +57,10 @@ def student_loss(z: float, total: float, a: float, b: float) -> float:
 
 
 @subroutine
-def model_score(i: int, q: int, models: BankModels, rates: BankRates, state: BankArrays) -> float:
+def model_score(i: int, q: int, models: BankModels, state: BankArrays) -> float:
     """Return the logarithm of a model's weight among all of learner i, but for a constant."""
-    # E + R + a M + prior
-    own: float = state.regime[i, q] + rates.weight * state.strategy[i, q] + models.prior[q]
+    # E + R + M + prior
+    own: float = state.regime[i, q] + state.strategy[i, q] + models.prior[q]
     evidence: float = state.evidence[i, models.evidence_class[q]]
     return evidence + own
 
@@ -69,7 +70,7 @@ def choose_model(i: int, models: BankModels, rates: BankRates, state: BankArrays
     """Choose the model of the largest score, the first of equals, by the way that is ahead."""
     top, lately = -math.inf, -math.inf
     for q in range(len(models.prior)):
-        score = model_score(i, q, models, rates, state)
+        score = model_score(i, q, models, state)
         if score > top:
             state.picked[i, 0], top = q, score
         # F + b L + prior
@@ -106,9 +107,9 @@ def update_scores(
     if not math.isfinite(most - least):  # a first reward after nothing but zeros
         return
     regime, strategy, classes = state.regime[i], state.strategy[i], models.evidence_class
-    # w ~ exp(R + a M + prior), by what was known before this reward.
+    # w ~ exp(R + M + prior), by what was known before this reward.
     for q in range(len(loss)):
-        own[q] = regime[q] + rates.weight * strategy[q] + models.prior[q]
+        own[q] = regime[q] + strategy[q] + models.prior[q]
     add_evidence(own, loss, least, classes, state.evidence[i], sums)
     # D <- fade D + log p of the choice by the last steps - log p of that by evidence.
     by_evidence, by_recent = state.picked[i]
@@ -166,15 +167,6 @@ def add_evidence(
         best = max(best, evidence[c])
     for c in range(len(evidence)):  # relative to the best class
         evidence[c] -= best
-
-
-@subroutine
-def largest(x: Array) -> float:
-    """Return the largest number."""
-    best: float = x[0]
-    for value in x:
-        best = max(best, value)
-    return best
 
 
 @subroutine

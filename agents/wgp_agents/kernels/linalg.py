@@ -31,8 +31,10 @@ __all__ = [
     "dot",
     "forward",
     "inverse",
+    "largest",
     "quadratic_forms",
     "semidefinite_factor",
+    "smallest",
     "subtract_from_two",
     "subtract_rows",
     "transposed_product",
@@ -56,6 +58,24 @@ def dot(x: Array, y: Array) -> float:
     for j in range(len(x)):
         total += x[j] * y[j]
     return total
+
+
+@subroutine
+def smallest(x: Array) -> float:
+    """Return the smallest number."""
+    best: float = x[0]
+    for value in x:
+        best = min(best, value)
+    return best
+
+
+@subroutine
+def largest(x: Array) -> float:
+    """Return the largest number."""
+    best: float = x[0]
+    for value in x:
+        best = max(best, value)
+    return best
 
 
 @subroutine

@@ -8,7 +8,7 @@ from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import combine_rows
 from wgp_gym.types import Array
 
-__all__ = ["sampled_scores", "upper_bounds"]
+__all__ = ["finite", "sampled_scores", "upper_bounds"]
 
 
 @subroutine

@@ -19,7 +19,6 @@ from wgp_agents.gp.model import Posterior, posterior_of
 from wgp_agents.gp.nystrom import coded_columns
 from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
-from wgp_agents.kernels.scores import upper_bounds
 from wgp_agents.parameters import LARGEST, checked_grid, checked_indices
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
@@ -30,7 +29,6 @@ __all__ = ["AdaptiveWGPUCB", "Belief"]
 DRIFTS = (0.0, 0.0005, 0.0025, 0.0125, 0.0625)  # in a step, whatever T is
 NOISE_RATIOS = (1e-3, 0.01, 0.05, 0.2, 0.7, 2.5, 10.0)
 FACTORS = (1.0, 0.5)
-LEAST_TOLD = 0.05  # plays: what a restart leaves of one
 LOW, HIGH = 1e-9, 1e9  # of noise ratios; beyond, results are rounding errors
 SHORTEST, LONGEST = 1e-6, 1e6  # factors of the lengthscale
 MOST_MODELS = 2_000  # each of m^2 numbers a learner
@@ -92,6 +90,7 @@ class AdaptiveWGPUCB(Agent):
     takes_allowed = True
     takes_elapsed = True
     learns_by_acting = False
+    _form = 2  # states of the first bank cannot be followed
 
     def __init__(
         self,
@@ -117,7 +116,7 @@ class AdaptiveWGPUCB(Agent):
         features = kernel_features(self.problem, kernels, starts)
         self.bank = ModelBank(self.action_set, features, grid, ratios)
         self._factors = factors
-        eps = np.tile(self.bank.models.drift, len(self.bank.models.noise))
+        eps = self.bank.models.drift
         with np.errstate(divide="ignore"):
             self._width = width * np.where(eps > 0, np.sqrt(-np.log(eps)), STILL)
 
@@ -139,25 +138,7 @@ class AdaptiveWGPUCB(Agent):
 
     def _scores(self, points: Points, learners: Indices | None = None) -> Array:
         """Return the upper bounds of points in the function's own unit, `(k, q)`."""
-        rows = slice(None) if learners is None else learners
-        mean, variance = self.bank.standardised(points, learners, whole=False)
-        # In another unit, ties depended on it.
-        scale = self.bank.scale[rows, None]
-        known = scale > 0
-        centre = np.where(known, mean / np.where(known, scale, 1.0), 0.0)
-        # The first plays are spread by the variance; while all pay the same, any arm is as good.
-        early = self.bank.held[rows, None] <= self.bank.rates.warmup
-        variance = np.where(known | early, variance, 0.0)
-        scores = np.empty_like(centre)
-        upper_bounds(centre, variance, self._kappa()[rows], scores)
-        return scores
-
-    def _kappa(self) -> Array:
-        """Return how many standard deviations the bounds of each learner are wide, `(B,)`."""
-        # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it.
-        told = np.maximum(self.bank.informed, LEAST_TOLD)
-        widths: Array = self._width[self.bank.kept.chosen] * np.sqrt(1.0 + 1.0 / told)
-        return widths
+        return self.bank.bounds(points, self._width, learners)
 
     @locked
     def bounds(self) -> Array:
@@ -226,7 +207,7 @@ class AdaptiveWGPUCB(Agent):
             ValueError: If it is not finite.
         """
         self._require_reset()
-        mean, variance = self.bank.standardised(self._domain())
+        mean, variance, _ = self.bank.standardised(self._domain())
         mean += self.bank.zero[:, None]
         return posterior_of(mean, self.bank.scale[:, None] * np.sqrt(variance), self.batched)
 
@@ -247,8 +228,7 @@ class AdaptiveWGPUCB(Agent):
             ValueError: If `arms` are no indices of arms.
         """
         self._require_reset()
-        mean, _ = self.bank.standardised(self._domain())
-        mean += self.bank.zero[:, None]
+        mean = self.bank.means(self._domain())
         some = None if arms is None else checked_indices("arms", arms, "bands", mean.shape[1])
         mean = mean if some is None else np.take(mean, some, axis=1)
         square = squared_errors(self.bank, self._domain(), mean, some)

@@ -9,10 +9,12 @@ import numpy as np
 from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import Prediction, Surrogate
-from wgp_agents.gp.surrogates.kernel_features import KernelFeatures
+from wgp_agents.gp.surrogates.kernel_features import KernelFeatures, Seen
 from wgp_agents.kernels.bank import (
+    bank_bounds,
     bank_elapse,
     bank_hallucinate,
+    bank_means,
     bank_posteriors,
     bank_restart,
     bank_update,
@@ -25,7 +27,6 @@ __all__ = ["RATES", "ModelBank"]
 
 RATES = BankRates(
     strategy=0.998,  # 500 steps, which tell one drift and its restarts from another
-    weight=1.0,
     recent=0.95,  # 20 steps
     lasting=0.9995,
     lasting_weight=0.1,
@@ -55,15 +56,15 @@ class ModelBank(Surrogate):
     A block holds each drift twice: judged among the models of its block alone, and among those of
     all blocks, its pool. Each block's own models are an evidence class c, and the pool is one more.
 
-    1. Weights in a class: w_q ~ exp(R_q + a M_q + prior_q), a = `rates.weight`. A function without
-       drift and the first kernel have a prior of one nat each.
+    1. Weights in a class: w_q ~ exp(R_q + M_q + prior_q). A function without drift and the first
+       kernel have a prior of one nat each.
     2. Evidence of a class: E_c <- E_c + log sum over q in c of w_q p_q. It never fades.
     3. Regime score R_q <- R_q + log p_q; strategy score M_q <- fade M_q + log p_q, by
        `rates.strategy`. Both are then taken relative to the best of the class.
     4. A model that is older than the warm-up and whose R_q is more than `rates.margin` behind
        restarts, `rates.restart_penalty` behind. It stands for a function that has just changed
        altogether. Its M_q stays: it scores the drift together with its restarts.
-    5. By evidence the best model is that of the largest E_c + R_q + a M_q + prior_q; by the last
+    5. By evidence the best model is that of the largest E_c + R_q + M_q + prior_q; by the last
        steps that of the largest F_q + b L_q + prior_q, where F and L are sums of log p_q that fade
        by `rates.recent` and `rates.lasting`, b = `rates.lasting_weight`. A model that restarts has
        the best L, and the penalty on the best F.
@@ -149,8 +150,6 @@ class ModelBank(Surrogate):
 
     def restart(self, mask: Mask, forgetting: Array | None = None) -> None:
         """Forget all that the learners in `mask` `(B,)` know; `forgetting` is not used."""
-        for array in self.kept:
-            array[mask] = 0
         bank_restart(mask, self.models, self.kept)
         self.held[mask] = 0
 
@@ -159,17 +158,23 @@ class ModelBank(Surrogate):
     ) -> None:
         """Learn from one play of every learner in `active`; scores count plays, drifts time."""
         features, left = self.features.embed(plays)
-        self._observe(features, left, rewards, active, elapsed)
+        early = self._observe(features, left, rewards, active, elapsed)
         self.held += active
+        if early:
+            self._keep_early(features, left, active, elapsed)
+
+    def _keep_early(
+        self, features: Array, left: Array, active: Mask, elapsed: Array | None
+    ) -> None:
+        """Take note of plays within the warm-up, and look at their rewards at its end."""
         seen, warmup = self.kept.seen, self._rates.warmup
         early = np.flatnonzero(active & (seen <= warmup))
-        if early.size:
-            at = seen[early] - 1, early
-            self._early_features[at], self._early_left[at] = features[early], left[early]
-            self._early_steps[at] = 1.0 if elapsed is None else elapsed[early]
-            grown = early[seen[early] == warmup]
-            if grown.size:
-                self._look_back(grown)
+        at = seen[early] - 1, early
+        self._early_features[at], self._early_left[at] = features[early], left[early]
+        self._early_steps[at] = 1.0 if elapsed is None else elapsed[early]
+        grown = early[seen[early] == warmup]
+        if grown.size:
+            self._look_back(grown)
 
     def _look_back(self, learners: Indices) -> None:
         """Let learners with an outlier among their first rewards learn from these again."""
@@ -186,16 +191,19 @@ class ModelBank(Surrogate):
 
     def _observe(
         self, features: Array, left: Array, rewards: Array, active: Mask, elapsed: Array | None
-    ) -> None:
-        """Let the models learn; those for whom the same time goes by, together."""
+    ) -> bool:
+        """Let the models learn; return whether a learner of `active` is within its warm-up."""
+        rates, kept = self._rates, self.kept
         if elapsed is None:
-            bank_update(features, left, rewards, active, self.models, self._rates, self.kept)
-            return
-        # Not one call with drifts by learner: one more argument makes every step slower.
+            return bank_update(features, left, rewards, active, self.models, rates, kept)
+        # Those for whom the same time goes by together: not one call with drifts by learner, as
+        # one more argument makes every step slower.
+        early = False
         for steps in np.unique(elapsed[active]):
             mine = active & (elapsed == steps)
             models = self.models._replace(drift=drifted(self._step, np.array([steps]))[0])
-            bank_update(features, left, rewards, mine, models, self._rates, self.kept)
+            early |= bank_update(features, left, rewards, mine, models, rates, kept)
+        return early
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Let all models drift."""
@@ -259,35 +267,57 @@ class ModelBank(Surrogate):
         scale: Array = np.sqrt(signal / np.where(informed > 0, informed, 1.0))
         return scale
 
-    def standardised(
-        self, points: Points, learners: Indices | None = None, *, whole: bool = True
-    ) -> tuple[Array, Array]:
+    def _see(self, points: Points, learners: Indices) -> Seen:
+        """Return the features of points by the chosen models of those who look, `(q,)`."""
+        chosen = self.kept.chosen[learners]
+        return self.features.see(points, self.models.table[chosen // len(self.models.drift)])
+
+    def standardised(self, points: Points, learners: Indices | None = None) -> Prediction:
         """Return means less the zero, and variances in the unit s^2, of points, `(k, q)` each.
 
-        `learners` are those who look at the points, `(k,)`; None: all. Not `whole` the variances
-        are those of a bound: without what a block's features leave out, which no play tells more
-        of, and which would be explored without end.
+        `learners` are those who look at the points, `(k,)`; None: all. The variances of a bound are
+        without what a block's features leave out, which no play tells more of, and which would be
+        explored without end.
         """
-        kept = self.kept
-        if learners is not None:  # of one a view: a search asks often, and P is large
-            one = slice(int(learners[0]), int(learners[0]) + 1)
-            rows = one if len(learners) == 1 else learners
-            kept = BankArrays._make(array[rows] for array in kept)
-        blocks = kept.chosen // len(self.models.drift)
-        seen = self.features.see(points, self.models.table[blocks])
-        mean, variance = np.empty((2, len(blocks), seen.features.shape[2]))
-        bank_posteriors(
-            seen.features, seen.which, seen.residual, whole, self.models, kept, mean, variance
-        )
-        return mean, variance
+        rows = self._rows if learners is None else learners
+        phi, which, residual = self._see(points, rows)
+        found = Prediction(*np.empty((3, len(rows), phi.shape[2])))
+        bank_posteriors(phi, which, residual, rows, self.models, self.kept, *found)
+        return found
 
     def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
         """Return the chosen model's posterior at points, in the unit of the rewards."""
         rows = slice(None) if learners is None else learners
-        mean, variance = self.standardised(points, learners)
-        _, bound_variance = self.standardised(points, learners, whole=False)
+        mean, variance, bound_variance = self.standardised(points, learners)
         square = self.scale[rows, None] ** 2
         return Prediction(mean + self.zero[rows, None], square * variance, square * bound_variance)
+
+    def means(self, points: Points) -> Array:
+        """Return the means of `predict` alone, `(B, q)`."""
+        phi, which, _ = self._see(points, self._rows)
+        mean = np.empty((len(which), phi.shape[2]))
+        bank_means(phi, which, self.models, self.kept, mean)
+        mean += self.zero[:, None]
+        return mean
+
+    def bounds(self, points: Points, width: Array, learners: Indices | None = None) -> Array:
+        """Return the upper bounds of points in the function's own unit, `(k, q)`.
+
+        A bound is mean / s + width (1 + 1 / n)^{1/2} std, with s^2 std^2 the variance of a bound,
+        and n the number of plays from which s was learned. While no s is known, the mean counts as
+        0, and after the warm-up std, too.
+
+        Args:
+            points: The points.
+            width: By model of a block, `(K,)`.
+            learners: Who looks at them, `(k,)`; None: all.
+        """
+        rows = self._rows if learners is None else learners
+        phi, which, residual = self._see(points, rows)
+        bounds, early = np.empty((len(rows), phi.shape[2])), self._rates.warmup
+        models, kept = self.models, self.kept
+        bank_bounds(phi, which, residual, rows, width, early, models, kept, bounds)
+        return bounds
 
 
 def models_of(

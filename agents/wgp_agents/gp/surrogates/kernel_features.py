@@ -119,7 +119,7 @@ class FixedFeatures(KernelFeatures):
         if plays.arms is None:
             return self._embed_points(plays.places)
         arms = plays.actions
-        return np.take(self._rows, arms, axis=0), np.take(self._left, arms, axis=0)
+        return self._rows.take(arms, axis=0), self._left.take(arms, axis=0)
 
     def _embed_points(self, places: Array) -> tuple[Array, Array]:
         """Return the features of points `(B, d)`, `(B, G, m)`, and what they leave out, `(B, G)`.

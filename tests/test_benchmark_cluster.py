@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import runpy
 import signal
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmark_small import ABRUPT, SIX_RUNS, play, stored, write_toml
 from threadpoolctl import threadpool_info
@@ -24,6 +26,7 @@ from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.benchmark.run import run
 
+EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "many_learners.py"
 LONGER = SIX_RUNS | {"seeds": 20, "horizon": 200}
 
 
@@ -133,3 +136,19 @@ def test_the_command_starts_a_cluster_of_its_own(
     assert cli.main([*command, str(tmp_path / "new"), *nobody]) == 2
     assert "wgp-gym run: error: " in capsys.readouterr().err
     assert not list(tmp_path.glob("new/units/*"))
+
+
+@pytest.mark.slow
+def test_shards_of_learners_on_workers_choose_as_one_batch_does(cluster: Any) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    example: Any = runpy.run_path(str(EXAMPLE))
+    with distributed.Client(cluster) as client:
+        found = example["play"](client, "wgp-ucb", 7, 12, 3, seed=5)
+    agent, world = example["sharded"]("wgp-ucb", 7), example["World"](7, 5)
+    agent.reset(5)
+    actions = agent.act()
+    for t in range(12):
+        agent.observe(actions, world.pay(actions, t))
+        actions = agent.act()
+    np.testing.assert_array_equal(found.actions, actions)
+    assert len(set(actions.tolist())) > 1

@@ -1,0 +1,1 @@
+"""The groups of `scripts/bench_speed.py`."""

@@ -1,115 +1,129 @@
-"""Several threads on one agent: every call is whole, copies have a lock of their own."""
+"""Batches of learners on several threads: the same numbers as on one."""
 
 from __future__ import annotations
 
-import copy
-import pickle
+import itertools
+import os
+import subprocess
+import sys
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Iterator
 
-import gymnasium
 import numpy as np
 import pytest
-from conftest import field, specimen
 
 import wgp_agents
-from wgp_agents.base import Agent
-from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.types import Mask
+from wgp_agents.benchmark.rollout import make_vector, rollout
+from wgp_agents.core import threads
+from wgp_agents.core.threads import over_learners, over_parts
+from wgp_gym.types import Array, Mask
 
-THREADS, CALLS = 6, 60
-
-
-@pytest.mark.parametrize("name", wgp_agents.names())
-def test_threads_do_not_meet_inside_an_agent(name: str) -> None:
-    env = gymnasium.make(field(name), horizon=60)
-    observation, _ = env.reset(seed=0)
-    agent = wgp_agents.make(name, env)
-    agent.reset(0)
-    together = threading.Barrier(THREADS)
-    says = getattr(agent, "posterior", lambda: 0.0)
-
-    def hammer(number: int) -> None:
-        rng = np.random.default_rng(number)
-        together.wait()
-        for call in range(CALLS):
-            action = agent.act(observation)
-            assert env.action_space.contains(action)
-            agent.observe(action, rng.random())
-            if call % 20 == number:
-                agent.reset(number)
-            elif call % 30 == 20 + number:
-                agent.load_state_dict(agent.state_dict())
-            elif call % 20 == 10 + number:
-                agent.predict(observation)
-            if call % 5 == 0:
-                assert np.isfinite(says()).all()
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        for done in [pool.submit(hammer, number) for number in range(THREADS)]:
-            done.result(timeout=60)
+LEARNERS = 40
+AGENTS = ("wgp-ucb", "igp-ucb", "sw-gp-ucb", "tv-gp-ucb", "adaptive-wgp-ucb")
 
 
-class Alone(Agent):
-    """Notes whether two calls are ever inside it at once."""
-
-    inside, met = 0, False
-
-    def visit(self) -> None:
-        self.inside += 1
-        time.sleep(1e-4)
-        self.met |= self.inside > 1
-        self.inside -= 1
-
-    def _restart(self, mask: Mask) -> None:
-        self.visit()
-
-    def _choose(self, uniform: UniformStreams) -> Any:
-        self.visit()
-        return np.zeros(1, np.int64)
-
-    def _learn(self, actions: Any, rewards: Any, active: Mask) -> None:
-        self.visit()
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    yield
+    wgp_agents.set_threads(None)
 
 
-def test_no_two_calls_are_inside_an_agent_at_once() -> None:
-    env = gymnasium.make("WGPBandit-Abrupt-v0")
-    observation, _ = env.reset(seed=0)
-    agent = Alone(env)
-    agent.reset(0)
-    calls: list[Any] = [
-        agent.act,
-        lambda: agent.observe(0, 1.0),
-        lambda: agent.predict(observation),
-        lambda: agent.reset(1),
-    ]
-    with ThreadPoolExecutor(THREADS) as pool:
-        for done in [pool.submit(calls[i % len(calls)]) for i in range(200)]:
-            done.result(timeout=60)
-    assert not agent.met
+def played(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Array, Array, int]:
+    """Play an agent; return its actions, its posterior, and how many threads have worked."""
+    env = make_vector("WGPBandit-Abrupt-v0", LEARNERS, horizon=40)
+    agent, seen = wgp_agents.make(name, env), set()
+
+    def _parts(call: object, number: int, work: float) -> list[object]:
+        def _seen(part: slice) -> object:
+            seen.add(threading.get_ident())
+            return call(part)  # type: ignore[operator]
+
+        return over_parts(_seen, number, work)
+
+    for module in ("core.threads", "gp.surrogates.bank"):
+        monkeypatch.setattr(f"wgp_agents.{module}.over_parts", _parts)
+    wgp_agents.set_threads(count)
+    actions = rollout(agent, env, 7)["action"]
+    posterior = agent.posterior()  # type: ignore[attr-defined]
+    return actions, np.stack([posterior.mean, posterior.std]), len(seen)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_numbers_are_the_same_on_any_number_of_threads(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "LEAST", 20_000.0)  # a part for each of three
+    alone = played(name, 1, monkeypatch)
+    for count in (2, 3):
+        found = played(name, count, monkeypatch)
+        np.testing.assert_array_equal(found[0], alone[0])
+        np.testing.assert_array_equal(found[1], alone[1])
+        assert found[2] >= 2
+    assert alone[2] == 1
+
+
+def test_parts_are_all_learners_once() -> None:
+    wgp_agents.set_threads(4)
+    parts = over_parts(lambda part: part, 10, 1e9)
+    assert [(part.start, part.stop) for part in parts] == [(0, 2), (2, 5), (5, 7), (7, 10)]
+    active = np.array([True, False, True, True, True])
+
+    def _mine(mask: Mask) -> list[int]:
+        return np.flatnonzero(mask).tolist()
+
+    found = over_learners(_mine, active, 1e9)
+    assert sorted(itertools.chain(*found)) == [0, 2, 3, 4]
+
+
+def test_little_work_stays_on_this_thread() -> None:
+    wgp_agents.set_threads(4)
+    here = threading.get_ident()
+    assert over_parts(lambda part: threading.get_ident(), 10, 1_000.0) == [here]
+    assert over_parts(lambda part: threading.get_ident(), 1, 1e9) == [here]
+
+
+def test_an_error_comes_once_all_have_ended() -> None:
+    wgp_agents.set_threads(3)
+    ended: list[int] = []
+
+    def _call(part: slice) -> None:
+        if part.start == 0:
+            raise OverflowError("the first")
+        threading.Event().wait(0.05)
+        ended.append(part.start)
+
+    with pytest.raises(OverflowError, match="the first"):
+        over_parts(_call, 3, 1e9)
+    assert sorted(ended) == [1, 2]
+
+
+def said(code: str, **told: str) -> str:
+    """Run code in a process whose threads are pinned by `told` alone; return what it prints."""
+    env = {name: value for name, value in os.environ.items() if name not in threads.PINNED}
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, env=env | told, capture_output=True, text=True, check=True)
+    return ran.stdout.strip()
+
+
+@pytest.mark.parametrize("count", [0, 1.5, 2_000])
+def test_a_number_of_threads_is_checked(count: int) -> None:
+    with pytest.raises(ValueError, match="'count'"):
+        wgp_agents.set_threads(count)
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))]
+    ("told", "expected"),
+    [({"NUMBA_NUM_THREADS": "3", "OMP_NUM_THREADS": "1"}, 3), ({"OMP_NUM_THREADS": "2,1"}, 2)],
 )
-def test_a_copy_is_not_held_up_by_its_original(copied: Any) -> None:
-    agent = copy.deepcopy(specimen("wgp-ucb"))
-    other = copied(agent)
-    held, free = threading.Event(), threading.Event()
+def test_the_default_keeps_to_what_is_pinned(told: dict[str, str], expected: int) -> None:
+    found = said("import wgp_agents; print(wgp_agents.get_threads())", **told)
+    assert found == str(expected)
 
-    def hold() -> None:
-        with agent._lock:
-            held.set()
-            free.wait(10)
 
-    holder = threading.Thread(target=hold)
-    holder.start()
-    held.wait(10)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(other.act).result(timeout=5) in range(100)
-    finally:
-        free.set()
-        holder.join()
+@pytest.mark.slow
+def test_a_worker_has_one_thread() -> None:
+    found = said(
+        "import joblib, wgp_agents\n"
+        "print(joblib.Parallel(2)(joblib.delayed(wgp_agents.get_threads)() for _ in range(2)))"
+    )
+    assert found == "[1, 1]"

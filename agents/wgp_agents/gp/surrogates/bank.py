@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from wgp_agents.core.state import check_counts
+from wgp_agents.core.threads import over_learners, over_parts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import Prediction, Surrogate
 from wgp_agents.gp.surrogates.kernel_features import KernelFeatures, Seen
@@ -101,7 +102,7 @@ class ModelBank(Surrogate):
         models: The models, the first kernel's blocks first. Of equals the first is chosen.
     """
 
-    _constants = ("models", "_step", "_rates")
+    _constants = ("models", "_step", "_rates", "_work")
     takes_elapsed = True
 
     def __init__(
@@ -117,6 +118,7 @@ class ModelBank(Surrogate):
         self.models = models = models_of(features, drifts, noise_ratios)
         self.features, self._rates, self._rows = features, rates, np.arange(batch)
         self._step = models.drift[None]  # what each drifts by in one step
+        self._work = 8.0 * len(models.drift) * float((models.rank**2).sum())  # of a play
         m, shape = int(features.rank.max()), (batch, len(models.prior))
         self._early_features = np.zeros((rates.warmup, batch, len(features.rank), m))
         self._early_left = np.zeros((rates.warmup, batch, len(features.rank)))
@@ -193,17 +195,26 @@ class ModelBank(Surrogate):
         self, features: Array, left: Array, rewards: Array, active: Mask, elapsed: Array | None
     ) -> bool:
         """Let the models learn; return whether a learner of `active` is within its warm-up."""
-        rates, kept = self._rates, self.kept
         if elapsed is None:
-            return bank_update(features, left, rewards, active, self.models, rates, kept)
+            return self._step_all(features, left, rewards, active, self.models)
         # Those for whom the same time goes by together: not one call with drifts by learner, as
         # one more argument makes every step slower.
         early = False
         for steps in np.unique(elapsed[active]):
             mine = active & (elapsed == steps)
             models = self.models._replace(drift=drifted(self._step, np.array([steps]))[0])
-            early |= bank_update(features, left, rewards, mine, models, rates, kept)
+            early |= self._step_all(features, left, rewards, mine, models)
         return early
+
+    def _step_all(
+        self, features: Array, left: Array, rewards: Array, active: Mask, models: BankModels
+    ) -> bool:
+        """Take in one play of each learner in `active`; return as `_observe` does."""
+
+        def _update(mine: Mask) -> bool:
+            return bank_update(features, left, rewards, mine, models, self._rates, self.kept)
+
+        return any(over_learners(_update, active, self._work))
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Let all models drift."""
@@ -315,8 +326,13 @@ class ModelBank(Surrogate):
         rows = self._rows if learners is None else learners
         phi, which, residual = self._see(points, rows)
         bounds, early = np.empty((len(rows), phi.shape[2])), self._rates.warmup
-        models, kept = self.models, self.kept
-        bank_bounds(phi, which, residual, rows, width, early, models, kept, bounds)
+        m, n = phi.shape[1:]
+
+        def _fill(part: slice[int, int, None]) -> None:
+            who, mine = rows[part], bounds[part]
+            bank_bounds(phi, which[part], residual, who, width, early, self.models, self.kept, mine)
+
+        over_parts(_fill, len(rows), m * m * n / 2.0)
         return bounds
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgp_agents.core.state import check_counts, check_rooms
+from wgp_agents.core.threads import over_learners
 from wgp_agents.gp.action_sets import ActionSet, Plays
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
 from wgp_agents.kernels.basis import Basis
@@ -154,7 +155,12 @@ class DriftSurrogate(FilterSurrogate):
         if elapsed is not None:
             kept = kept._replace(eps=drifted(kept.eps, elapsed))
         noise = self._noise(plays)
-        drift_update(plays.features, rewards, noise, active, self.basis, kept)
+        features, (m, n), filters = plays.features, self.basis.phi.shape, kept.eps.shape[1]
+
+        def _update(mine: Mask) -> None:
+            drift_update(features, rewards, noise, mine, self.basis, kept)
+
+        over_learners(_update, active, m * (2.0 * m * filters + n))
         self.held += active
 
     def _noise(self, plays: Plays) -> Array:

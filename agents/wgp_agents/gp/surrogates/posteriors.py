@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wgp_agents.core.threads import over_learners
 from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
 from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.kernels import blas, gram
@@ -57,7 +58,12 @@ class RankOnePosterior:
 
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
-        rank_one_update(sign, plays.actions, rewards, active, self.basis, self.arrays)
+        arms, (m, n) = plays.actions, self.basis.phi.shape
+
+        def _change(mine: Mask) -> None:
+            rank_one_update(sign, arms, rewards, mine, self.basis, self.arrays)
+
+        over_learners(_change, active, 2.0 * m * (m + n))
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
@@ -152,7 +158,12 @@ class GramPosterior:
 
     def refresh(self, active: Mask) -> None:
         """Compute the posteriors of the learners in `active` from A and b."""
-        gram.posteriors(active & self._few, self.basis, self.arrays)
+        m, n = self.basis.phi.shape
+
+        def _fill(mine: Mask) -> None:
+            gram.posteriors(mine, self.basis, self.arrays)
+
+        over_learners(_fill, active & self._few, m * m * (m / 2.0 + n))
         if self._any_many:
             blas.posteriors(active & self._many, self.basis, self.arrays)
 

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from scripts.speed import commands, environments, long_runs, many_arms, panel, steps
+from scripts.speed import batches, commands, environments, long_runs, many_arms, panel, steps
 from scripts.speed.rows import Row, printed
 
 GROUPS = {
     "panel": panel.measure,
     "steps": steps.measure,
     "many-arms": many_arms.measure,
+    "batches": batches.measure,
     "long-runs": long_runs.measure,
     "environments": environments.measure,
     "commands": commands.measure,

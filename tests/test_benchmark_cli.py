@@ -337,10 +337,11 @@ def test_an_interrupt_ends_cleanly(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def interrupt(*_: Any) -> None:
+    def interrupt(*_: Any, **kwargs: Any) -> None:
+        del kwargs
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plan, "prepare", interrupt)
+    monkeypatch.setattr(plan, "make_vector", interrupt)
     assert cli.main([*command, "--out", str(tmp_path / "out")]) == 130
     assert "Interrupted" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

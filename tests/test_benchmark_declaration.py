@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, Table, write_toml
 
+from wgp_agents.benchmark.cost import estimate
 from wgp_agents.benchmark.declaration import (
     declare,
     from_flags,
@@ -24,7 +25,7 @@ from wgp_agents.benchmark.declaration import (
     shipped,
 )
 from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec, run_seeds
-from wgp_agents.benchmark.plan import check, estimate, plan, readable
+from wgp_agents.benchmark.plan import check, plan, readable
 
 
 def test_lists_expand_to_all_combinations() -> None:

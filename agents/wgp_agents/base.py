@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import KDTree
 
 from wgp_agents.core.access import EnvLike, problem_reader
 from wgp_agents.core.feedback import (
@@ -30,6 +29,9 @@ from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Actions, Array, Mask, Observation, Reward
 from wgp_gym.validation import reject, seed_list
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 __all__ = ["Agent", "locked"]
 
@@ -421,6 +423,8 @@ class Agent(Stateful, ABC):
         if self.problem.continuous or self.problem.contextual:
             return places
         if self._tree is None:
+            from scipy.spatial import KDTree  # as slow to import as all the rest
+
             self._tree = KDTree(self.problem.domain)
         distance, arms = self._tree.query(places)
         if active.any() and not distance[active].max() <= SAME_PLACE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
@@ -359,6 +360,12 @@ def keywords(made: Callable[..., object]) -> list[str]:
     Those that it unpacks from a TypedDict are among them; of a class that hands all others
     (`**kwargs`) to its base, the base's.
     """
+    return [*found_keywords(made)]
+
+
+@functools.lru_cache(256)  # an agent is made anew for each task, and annotations are slow to read
+def found_keywords(made: Callable[..., object]) -> tuple[str, ...]:
+    """Return what `keywords` does."""
     built = [made]
     if inspect.isclass(made):
         built = [vars(one)["__init__"] for one in made.__mro__ if "__init__" in vars(one)]
@@ -375,7 +382,7 @@ def keywords(made: Callable[..., object]) -> list[str]:
                 found += [] if open_ended else typing.get_type_hints(*typing.get_args(shared))
         if not open_ended:
             break
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def make(name: str, env: EnvLike, **parameters: object) -> Agent:

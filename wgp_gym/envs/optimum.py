@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter
 
 from wgp_gym.kernels import Kernel
 from wgp_gym.rkhs import Functions
@@ -111,6 +110,8 @@ class BoxSearch:
 
     def _peaks(self, functions: Functions) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the pairs (function, grid point) worth climbing from."""
+        from scipy.ndimage import maximum_filter  # slow to import, and needed on a box alone
+
         values = functions.values
         lattice = values.reshape(-1, *self.shape)
         neighbours = maximum_filter(lattice, size=(1,) + (3,) * len(self.shape), mode="nearest")

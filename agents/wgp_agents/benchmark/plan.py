@@ -2,99 +2,70 @@
 
 from __future__ import annotations
 
-import time
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from threadpoolctl import threadpool_limits
-
-from wgp_agents.benchmark.experiment import Experiment, Unit
+from wgp_agents.base import Agent
+from wgp_agents.benchmark.cost import estimate
+from wgp_agents.benchmark.experiment import Experiment, TaskSpec, Unit
 from wgp_agents.benchmark.layout import seeds_of
-from wgp_agents.benchmark.play import prepare
+from wgp_agents.benchmark.rollout import make_vector
+from wgp_agents.registry import make
 
-__all__ = ["Estimate", "check", "estimate", "plan"]
+__all__ = ["check", "plan"]
 
 MOST_FAULTS = 10  # that one message lists
-PROBE_STEPS = 20
-
-
-class Estimate(NamedTuple):
-    """How long one agent takes in one task."""
-
-    task: str
-    agent: str  # the agent's label
-    units: int
-    seconds: float  # of computing on one core
+MISFITS = (ValueError, TypeError, OSError, ModuleNotFoundError)  # of what cannot be made
 
 
 def check(experiment: Experiment) -> None:
-    """Make every agent in every task, for one learner and for two, and begin one episode.
+    """Make every agent in every task, and begin one episode.
+
+    In the first task of an [[environment]] every agent is made for two learners as well: what does
+    for one alone, as a list of one value, does so in all tasks.
 
     Raises:
         ValueError: With all that is wrong, if anything is.
     """
-    found = (
-        fault(Unit(task, agent, range(1), experiment.root_seed), min(2, experiment.seeds))
-        for task in experiment.tasks
-        for agent in experiment.agents
-    )
-    faults = [text for text in found if text]
+    faults = [text for task in experiment.tasks for text in faults_in(task, experiment)]
     if faults:
         more = len(faults) - MOST_FAULTS
         shown = faults[:MOST_FAULTS] + ([f"... and {more} more"] if more > 0 else [])
         raise ValueError("\n".join(["The experiment cannot be run:", *shown]))
 
 
-def fault(unit: Unit, learners: int) -> str:
-    """Return what is wrong with an agent in a task, or nothing."""
-    where = f"{unit.agent.label} in {unit.task.name}"
+def faults_in(task: TaskSpec, experiment: Experiment) -> Iterator[str]:
+    """Yield what is wrong with the agents in a task, which share its environments."""
+    agents, begun = experiment.agents, ""
+    of_env, of_agent = seeds_of(Unit(task, agents[0], range(1), experiment.root_seed))
+    first = next(one for one in experiment.tasks if one.seed_name == task.seed_name)
+    sizes = (1, 2) if task is first and experiment.seeds > 1 else (1,)
     try:
-        prepare(unit, learners)
-        env, player = prepare(unit, 1)
-    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
-        return f"{where}: {error}"
-    of_env, of_agent = seeds_of(unit)
+        envs = [make_vector(task.id, size, **task.kwargs) for size in sizes]
+    except MISFITS as error:
+        yield from (f"{agent.label} in {task.name}: {error}" for agent in agents)
+        return
     try:
-        env.reset(seed=of_env)
-        player.reset(of_agent)
+        envs[0].reset(seed=of_env)
     except (ValueError, RuntimeError) as error:
-        return f"{where}, first episode: {error}"
+        begun = str(error)
+    for agent in agents:
+        where = f"{agent.label} in {task.name}"
+        try:
+            player, *_ = [make(agent.name, env, **agent.parameters) for env in envs]
+        except MISFITS as error:
+            yield f"{where}: {error}"
+            continue
+        if text := begun or fault_of_reset(player, of_agent):
+            yield f"{where}, first episode: {text}"
+
+
+def fault_of_reset(agent: Agent, seeds: list[int]) -> str:
+    """Return what keeps an agent from beginning an episode, or nothing."""
+    try:
+        agent.reset(seeds)
+    except (ValueError, RuntimeError) as error:
+        return str(error)
     return ""
-
-
-def estimate(experiment: Experiment) -> list[Estimate]:
-    """Measure the first steps of every agent in every task, and reckon from them.
-
-    The cost of a step does not grow with t.
-    """
-    found = []
-    for task in experiment.tasks:
-        for agent in experiment.agents:
-            units = list(experiment.cell(task, agent))
-            seconds = sum(len(unit.runs) for unit in units) / len(units[0].runs) * probe(units[0])
-            found.append(Estimate(task.name, agent.label, len(units), seconds))
-    return found
-
-
-def probe(unit: Unit) -> float:
-    """Return the seconds that a unit will take."""
-    started = time.perf_counter()
-    env, agent = prepare(unit, len(unit.runs))
-    of_env, of_agent = seeds_of(unit)
-    with threadpool_limits(limits=1):
-        observation, _ = env.reset(seed=of_env)
-        agent.reset(of_agent)
-        ready = time.perf_counter() - started
-        horizon = agent.problem.known_horizon("an experiment")
-        steps = min(PROBE_STEPS, horizon)
-        marks = []
-        for _ in range(steps):
-            action = agent.act(observation)
-            observation, reward, *_ = env.step(action)
-            agent.observe(action, reward)
-            marks.append(time.perf_counter())
-    # The first step may compile, or read what was compiled before.
-    each = (marks[-1] - marks[0]) / max(steps - 1, 1)
-    return ready + each * horizon
 
 
 def plan(experiment: Experiment, jobs: int) -> str:
@@ -111,6 +82,10 @@ def plan(experiment: Experiment, jobs: int) -> str:
         lines += ["", f"{task.name}: {task.id} {task.kwargs or ''}".rstrip()]
         of_task = [row for row in rows if row.task == task.name]
         lines += [f"  {row.agent:{wide}}  {readable(row.seconds):>10}" for row in of_task]
+    known = sum(row.measured for row in rows)
+    if known < len(rows):
+        rest = "the others are taken to cost as much a step as their like of the same entries"
+        lines += ["", f"{known} of {len(rows)} pairs were measured; {rest}."]
     shared = f"on {jobs} processes about {readable(total / min(jobs, units))}"
     return "\n".join([*lines, "", f"About {readable(total)} of computing, {shared}."])
 

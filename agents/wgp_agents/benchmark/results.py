@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
 from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.layout import EVERYTHING, PER_RUN, PER_STEP, Arrays
+from wgp_agents.benchmark.reader import UnitReader
 from wgp_agents.benchmark.statistics import share_of
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice
@@ -97,6 +98,7 @@ class Results:
         players = tuple(one for one in folder.experiment.agents if one.label in agents)
         self.experiment = replace(folder.experiment, agents=players)
         self._per_run: dict[tuple[str, str], Arrays] = {}
+        self._units = UnitReader(folder)
 
     def __repr__(self) -> str:
         """Say what there is."""
@@ -137,7 +139,7 @@ class Results:
     def read(self, task: str, agent: str, names: Iterable[str] = EVERYTHING) -> Arrays:
         """Read what is stored of an agent in a task, or the arrays of it that are named.
 
-        What there is for each run is kept, what there is for each step is not.
+        What there is for each run is kept; of what there is for each step, the files read last.
 
         Returns:
             The names in `PER_RUN`, `(runs,)`, and those in `PER_STEP`, `(runs, T)`: see
@@ -151,8 +153,7 @@ class Results:
         names = tuple(check_choice("names", name, "Results.read", EVERYTHING) for name in names)
         wanted = {*names, *PER_RUN}
         parts = [
-            self.folder.read(Unit(spec, player, runs, root), wanted)
-            for runs in self._complete[spec.name]
+            self._units.read(Unit(spec, player, runs, root)) for runs in self._complete[spec.name]
         ]
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in wanted}
         self._per_run[task, agent] = {name: arrays[name] for name in PER_RUN}

@@ -14,19 +14,19 @@ from pathlib import Path
 from wgp_agents.benchmark.values import LARGEST_NUMBER, MOST_RUNS
 from wgp_agents.cli import commands, experiments, warm_up
 from wgp_agents.cli.arguments import (
+    ALL,
     INTERRUPTED,
     UNEXPECTED,
     Parser,
-    default_jobs,
     folder,
     json_object,
+    processes,
     whole_number,
 )
 from wgp_agents.cli.terminal import discard, prepare_streams, say
 
 __all__ = ["main"]
 
-MOST_JOBS = 1_024  # processes: more would bring the machine down
 MOST_STEPS = 10**12
 
 Command = Callable[[argparse.Namespace], int]
@@ -34,7 +34,6 @@ Command = Callable[[argparse.Namespace], int]
 
 runs = partial(whole_number, 1, MOST_RUNS)
 steps = partial(whole_number, 1, MOST_STEPS)
-processes = partial(whole_number, 1, MOST_JOBS)
 seed = partial(whole_number, 0, LARGEST_NUMBER)
 
 
@@ -125,7 +124,7 @@ def parser() -> Parser:
     beside.add_argument("--extend", action="store_true", help=text)
     numbers_flags(figure)
     for command in (figure, theory, beside):
-        command.add_argument("--jobs", type=processes, default=default_jobs(), help="processes")
+        command.add_argument("--jobs", type=processes, default=ALL, help="processes")
     return root
 
 
@@ -151,7 +150,7 @@ def run_flags(command: Parser) -> None:
     command.add_argument("--out", type=folder, help="folder of the results; default: results/NAME")
     command.add_argument("--dry-run", action="store_true", help="show the plan and its time")
     command.add_argument("--no-report", action="store_true", help="only play")
-    command.add_argument("--jobs", type=processes, default=default_jobs(), help="processes")
+    command.add_argument("--jobs", type=processes, default=ALL, help="processes")
     text = "where they run: loky (here), dask or ray (a cluster), or another backend of joblib"
     command.add_argument("--backend", default="loky", help=text)
     text = "the cluster's scheduler; without it, one is started here"

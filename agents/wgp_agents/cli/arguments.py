@@ -12,6 +12,8 @@ from wgp_gym.validation import cut
 
 UNEXPECTED = 1
 WRONG_REQUEST = 2
+MOST_JOBS = 1_024  # processes: more would bring the machine down
+ALL = "all"
 MOST_DIGITS = 50  # of a number in a flag
 INTERRUPTED = 130  # what a shell expects of a command that was interrupted
 
@@ -51,8 +53,10 @@ def json_object(text: str) -> dict[str, JSON]:
     return found
 
 
-def default_jobs() -> int:
-    """Return the number of processors that this process may use."""
-    from joblib import cpu_count
+def processes(text: str) -> int:
+    """Return a number of processes; of "all", that of the processors that this one may use."""
+    if text != ALL:
+        return whole_number(1, MOST_JOBS, text)
+    from joblib import cpu_count  # slow to import: not where nothing is played
 
     return int(cpu_count())

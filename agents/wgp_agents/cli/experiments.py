@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from wgp_agents.cli.arguments import UNEXPECTED
@@ -19,6 +22,8 @@ __all__ = ["report", "reproduce", "run"]
 RESULTS = Path("results")
 FORMATS = ("html", "md", "figures")
 USUAL = ("html", "md")
+OF_REPORT = ("scipy.stats", "wgp_agents.benchmark.report.page")  # what they need, slow to import
+OF_FIGURE = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
         if options.dry_run:
             say(plan(experiment, options.jobs))
             return 0
+        if not options.no_report:
+            import_meanwhile(OF_REPORT, workers.jobs)
         failed = play(experiment, out, workers, extend=options.extend)
         if not options.no_report:
             write_report(out, USUAL, partial=bool(failed))
@@ -77,6 +84,18 @@ def without_horizon(entry: JSON) -> JSON:
     if isinstance(entry, dict) and isinstance(kwargs := entry.get("kwargs"), dict):
         return {**entry, "kwargs": {key: kwargs[key] for key in kwargs if key != "horizon"}}
     return entry
+
+
+def import_meanwhile(modules: tuple[str, ...], jobs: int) -> None:
+    """Import what a command needs last while other processes play, if there are any."""
+
+    def _import() -> None:
+        with suppress(Exception):  # which is met again where it is needed
+            for name in modules:
+                import_module(name)
+
+    if jobs > 1:
+        Thread(target=_import).start()
 
 
 def ended(failed: list[Unit], out: Path) -> int:
@@ -144,6 +163,7 @@ def reproduce(options: argparse.Namespace) -> int:
     try:
         experiment = declare(overridden(read_declaration("figure1"), options))
         check(experiment)
+        import_meanwhile((*OF_REPORT, *OF_FIGURE), options.jobs)
         failed = play(experiment, options.out, Workers(options.jobs), extend=options.extend)
         results = write_report(options.out, USUAL, partial=bool(failed))
     except (ValueError, OSError, LostWorker) as error:

@@ -32,7 +32,6 @@ from typing import NoReturn, TypeAlias
 import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
-from scipy.spatial import KDTree
 
 from wgp_gym.types import AnyArray
 from wgp_gym.validation import shown
@@ -69,7 +68,7 @@ ROOT = "agent"
 TEXT, PART, SAME = "@text ", "@part ", "@same "
 CONSTANT = (
     *(type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, partial, np.ufunc),
-    *(gymnasium.Env, VectorEnv, KDTree),
+    *(gymnasium.Env, VectorEnv),
 )
 FOREIGN = (
     *("numpy", "scipy", "torch", "gymnasium", "numba", "stable_baselines3", "sb3_contrib"),
@@ -106,6 +105,8 @@ def is_constant(value: object) -> bool:
 def is_constant_kind(kind: type) -> bool:
     """Tell whether objects of a class never change once they are made."""
     if issubclass(kind, CONSTANT) or getattr(kind, "_constant", False):
+        return True
+    if kind.__name__ == "KDTree" and root_of(kind) == "scipy":  # by name: it is slow to import
         return True
     frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
     return bool(frozen) or (hasattr(kind, "__call__") and root_of(kind) == "numba")  # noqa: B004

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.stats import qmc
 
 from wgp_agents.core.argmax import TIE, argmax
 from wgp_agents.core.randomness import UniformStreams
@@ -65,6 +63,8 @@ class Box(ActionSet):
         regularization: Array,
         max_features: int = MAX_BOX_FEATURES,
     ) -> None:
+        from scipy.stats import qmc  # a second to import, which other action sets do without
+
         dim = domain.shape[1]
         tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
         size = min(2 ** (7 + dim), MAX_CANDIDATES)
@@ -120,6 +120,8 @@ class Box(ActionSet):
 
         `known` are its scores of the candidates, `(n,)`.
         """
+        from scipy.optimize import minimize  # slow to import, and other action sets do without
+
         alone = np.array([learner])
 
         def _values(X: Array) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import qmc
 
 from wgp_agents.gp.action_sets import ERROR_POINTS, ActionSet, FeatureSource, Plays, Points
 from wgp_agents.kernels import blas
@@ -99,6 +98,8 @@ def between(stand_ins: Array, kernel: Kernel | None) -> Array:
     They are spread from the least to the largest of each coordinate; one that stands for categories
     by the kernel has the stand-ins' own values alone.
     """
+    from scipy.stats import qmc  # a second to import, which fixed arms do without
+
     size, dim = ERROR_POINTS // 2, stand_ins.shape[1]
     rows = np.linspace(0, len(stand_ins) - 1, min(len(stand_ins), size)).astype(np.intp)
     spread = qmc.Sobol(dim, scramble=False).random(2**8)

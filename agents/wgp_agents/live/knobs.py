@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias, cast
 
 import numpy as np
-from scipy.stats import qmc
 
 from wgp_agents.live.values import KnobValue, kind_and_value, plain
 from wgp_gym.kernel_algebra import OnColumns
@@ -193,6 +192,8 @@ class Knobs:
         if self.dim == 1:
             places = np.linspace(0.0, 1.0, most)[:, None]
         else:
+            from scipy.stats import qmc  # a second to import
+
             places = qmc.Sobol(self.dim, scramble=False).random(2 ** math.ceil(math.log2(most)))
             # Stretched, so that some lie on the faces, where many an optimum is.
             places = np.clip(1.1 * places[:most] - 0.05, 0.0, 1.0)

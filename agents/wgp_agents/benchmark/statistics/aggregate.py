@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from wgp_agents.benchmark.statistics.bootstrap import (
     LEVEL,
@@ -64,6 +63,8 @@ def interquartile_mean(
         ValueError: If the scores are not finite, there is not one group for each task, or a
             parameter is out of its range.
     """
+    from scipy import stats  # slow to import, and read results need none
+
     owner = "interquartile_mean"
     rng = bootstrap_generator(owner, level, resamples, seed)
     tasks = checked_tasks("scores", scores, owner)

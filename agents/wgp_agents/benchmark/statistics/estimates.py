@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from wgp_agents.benchmark.statistics.bootstrap import (
     BLOCK,
@@ -75,6 +74,8 @@ def mean_interval(
     Raises:
         ValueError: If the values are not finite, or a parameter is out of its range.
     """
+    from scipy import stats  # slow to import, and read results need none
+
     rng = bootstrap_generator("mean_interval", level, resamples, seed)
     values = checked_runs("values", values, "mean_interval")
     if len(values) < 2:

@@ -46,7 +46,7 @@ def entropy_of(generators: Sequence[Generator]) -> NDArray[np.int64]:
     drawn = [
         rng.bit_generator.random_raw(2) >> 1  # as `integers` does, in a tenth of the time
         if type(rng.bit_generator) is PCG64
-        else rng.integers(2**63, size=2)
+        else rng.integers(2**63, size=2, dtype=np.uint64)
         for rng in generators
     ]
     return np.array(drawn).astype(np.int64)

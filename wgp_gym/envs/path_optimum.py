@@ -16,7 +16,7 @@ from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["maxima_along"]
 
-SLACK = 1e-13  # of the largest reward: more than an interpolation is rounded by, ten times over
+SLACK = np.float32(1e-6)  # of the largest reward: more than single precision rounds by
 STRETCHES = 0.7  # times the root of the steps are cut at; more cost all arms, fewer the steps
 
 
@@ -47,41 +47,55 @@ def maxima_between(start: Array, end: Array, weights: Array) -> tuple[Array, Ind
     length = len(weights)
     size = max(round(math.sqrt(length) / STRETCHES), 1)  # steps of a stretch
     cuts = np.minimum(np.arange(0, length + size, size), length - 1)
-    share = weights[cuts][:, None]
-    found = contenders((1 - share) * start[:, None] + share * end[:, None])
     # `flatnonzero` and a division take a tenth of the time of `nonzero`.
-    stretch, arm = np.divmod(np.flatnonzero(found), start.shape[1])
-    episode, cut = np.divmod(stretch, len(cuts) - 1)
-    steps = np.minimum(cuts[:-1, None] + np.arange(size), length - 1)
-    w = weights[steps][cut]  # (P, size) for P contenders, one after the other
-    reward = (1 - w) * start[episode, arm][:, None] + w * end[episode, arm][:, None]
+    found = np.flatnonzero(contenders(start, end, weights[cuts]))
+    stretch, arm = np.divmod(found, start.shape[1])
+    place = stretch // (len(cuts) - 1) * start.shape[1] + arm
     first = np.flatnonzero(np.diff(stretch, prepend=-1))  # every stretch has a contender
     count = np.diff(first, append=len(arm))
-    top, best = reward[first], np.repeat(arm[first], size).reshape(-1, size)
-    for rank in range(1, count.max()):  # the first of equals stays
-        group = np.flatnonzero(count > rank)
-        pair = first[group] + rank
-        better = reward[pair] > top[group]
-        top[group] = np.where(better, reward[pair], top[group])
-        best[group] = np.where(better, arm[pair][:, None], best[group])
-    shape = (len(start), -1)
-    return top.reshape(shape)[:, :length], best.reshape(shape)[:, :length]
+    order = np.argsort(-count, kind="stable")  # so that those with a next contender come first
+    first, more = first[order], np.cumsum(np.bincount(count)[::-1])[::-1]
+    steps = np.minimum(cuts[:-1] + np.arange(size)[:, None], length - 1)
+    w = weights[steps][:, order % (len(cuts) - 1)]  # (size, B C): rows are long
+    rest = 1 - w
+    top, best = np.full(w.shape, -np.inf), np.empty(w.shape, np.int64)
+    for rank, groups in enumerate(more[1:]):
+        pair = first[:groups] + rank
+        a, b = start.take(place[pair]), end.take(place[pair])
+        reward = rest[:, :groups] * a + w[:, :groups] * b
+        better = reward > top[:, :groups]  # the first of equals stays
+        np.copyto(top[:, :groups], reward, where=better)
+        np.copyto(best[:, :groups], arm[pair], where=better)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    back = back.reshape(len(start), -1)
+    shape = (len(start), size * (len(cuts) - 1))
+    top, best = (
+        one[:, back].transpose(1, 2, 0).reshape(shape)[:, :length] for one in (top, best)
+    )
+    return top, best
 
 
-def contenders(ends: Array) -> Mask:
+def contenders(start: Array, end: Array, weights: Array) -> Mask:
     """Return which arms may be best somewhere between two cuts, `(B, C - 1, n)`.
 
     Left out is what is worse at both by more than rounding than the best arm of one of them.
 
     Args:
-        ends: The rewards at the cuts, `(B, C, n)`.
+        start: Rewards for w = 0, `(B, n)`.
+        end: Rewards for w = 1, `(B, n)`.
+        weights: The w of the cuts, `(C,)`.
     """
-    best = ends.argmax(axis=2)[:, :, None]
-    slack = SLACK * np.abs(ends).max(axis=(1, 2))[:, None, None]
-    low, high = ends[:, :-1], ends[:, 1:]
+    scale = np.maximum(np.abs(start), np.abs(end)).max(axis=1)[:, None, None]
+    scale[scale == 0] = 1.0
+    start, end = ((ends[:, None] / scale).astype(np.float32) for ends in (start, end))
+    w = weights.astype(np.float32)[:, None]
+    rewards = (1 - w) * start + w * end  # (B, C, n)
+    best = rewards.argmax(axis=2)[:, :, None]
+    low, high = rewards[:, :-1], rewards[:, 1:]
     near = [
-        (low >= np.take_along_axis(low, arm, 2) - slack)
-        | (high >= np.take_along_axis(high, arm, 2) - slack)
+        (low >= np.take_along_axis(low, arm, 2) - SLACK)
+        | (high >= np.take_along_axis(high, arm, 2) - SLACK)
         for arm in (best[:, :-1], best[:, 1:])
     ]
     both: Mask = near[0] & near[1]

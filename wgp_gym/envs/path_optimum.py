@@ -70,9 +70,7 @@ def maxima_between(start: Array, end: Array, weights: Array) -> tuple[Array, Ind
     back[order] = np.arange(len(order))
     back = back.reshape(len(start), -1)
     shape = (len(start), size * (len(cuts) - 1))
-    top, best = (
-        one[:, back].transpose(1, 2, 0).reshape(shape)[:, :length] for one in (top, best)
-    )
+    top, best = (one[:, back].transpose(1, 2, 0).reshape(shape)[:, :length] for one in (top, best))
     return top, best
 
 

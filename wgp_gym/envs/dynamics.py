@@ -49,6 +49,8 @@ class Dynamics:
         self.history: list[tuple[Actions, Array]] | None = [] if record else None
         self._episodes: Episode | None = None
         self._unmoved = np.zeros(batch, bool)
+        n, self._dim = task.domain.shape
+        self._observed = batch, 3 + self._dim + (n * self._dim if task.contextual else 0)
         # A Python list: picking a scalar from it costs a tenth of picking it from an array.
         self._position: list[int] = task.schedule.index.tolist()
 
@@ -197,15 +199,16 @@ class Dynamics:
 
         Where arms are drawn anew at each step, those of the next one follow: `(B, 3 + d + n d)`.
         """
-        n, d = self.task.domain.shape
-        size = 3 + d + (n * d if self.task.contextual else 0)
-        observation = np.empty((self.batch, size), np.float32)
+        d, paid = self._dim, self.reward
+        if self.batch > 1 or not -REWARD_LIMIT <= paid.item() <= REWARD_LIMIT:
+            paid = np.minimum(np.maximum(paid, -REWARD_LIMIT), REWARD_LIMIT)
+        observation = np.empty(self._observed, np.float32)
         observation[:, 0] = self.t / self.task.horizon
         observation[:, 1] = self.t > 0
         observation[:, 2 : 2 + d] = self._places
-        observation[:, 2 + d] = np.minimum(np.maximum(self.reward, -REWARD_LIMIT), REWARD_LIMIT)
+        observation[:, 2 + d] = paid
         if self.task.contextual:
-            observation[:, 3 + d :] = self.arms().reshape(self.batch, n * d)
+            observation[:, 3 + d :] = self.arms().reshape(self.batch, -1)
         return observation
 
     def info(self) -> Info:

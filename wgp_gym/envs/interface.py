@@ -50,6 +50,9 @@ def checked_actions(space: spaces.Space[Any], action: Action) -> Actions:
     Raises:
         ValueError: If it is not in the space.
     """
+    simple = type(action) in (int, np.int64) and isinstance(space, spaces.Discrete)
+    if simple and 0 <= action < space.n:  # at a tenth of the cost of what follows
+        return np.array(action)
     array = np.array(None)
     with contextlib.suppress(TypeError, ValueError, RuntimeError):  # as rows of unequal length
         array = array if misread(action) else np.asarray(action)
@@ -59,7 +62,7 @@ def checked_actions(space: spaces.Space[Any], action: Action) -> Actions:
             array = array.astype(np.float32)
     if not number or not is_in(space, array):
         raise ValueError(f"The action must be in {shown(space)}. Got {shown(action)} instead.")
-    return array
+    return array if isinstance(space, spaces.Box) else array.astype(np.int64, copy=False)
 
 
 def is_in(space: spaces.Space[Any], array: Actions) -> bool:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from wgp_gym.schedules import Schedule
-from wgp_gym.types import Array, Indices, Mask
+from wgp_gym.types import AnyArray, Array, Indices, Mask
 
 __all__ = ["maxima_along"]
 
@@ -69,9 +69,12 @@ def maxima_between(start: Array, end: Array, weights: Array) -> tuple[Array, Ind
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     back = back.reshape(len(start), -1)
-    shape = (len(start), size * (len(cuts) - 1))
-    top, best = (one[:, back].transpose(1, 2, 0).reshape(shape)[:, :length] for one in (top, best))
-    return top, best
+    return unfolded(top[:, back])[:, :length], unfolded(best[:, back])[:, :length]
+
+
+def unfolded(stretches: AnyArray) -> AnyArray:
+    """Return what stands at each step of B paths: `(size, B, C)` in stretches, as `(B, C size)`."""
+    return stretches.transpose(1, 2, 0).reshape(stretches.shape[1], -1)
 
 
 def contenders(start: Array, end: Array, weights: Array) -> Mask:

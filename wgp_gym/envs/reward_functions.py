@@ -66,24 +66,30 @@ class FixedArmRewards(RewardFunctions):
     def __init__(self, task: Task, drawn: Episode) -> None:
         super().__init__(task, drawn)
         self._values = drawn.values
-        shared = self._values.strides[0] == 0  # all episodes have the same functions
-        _, knots, n = self._values.shape
-        self._all = (self._values[0] if shared else self._values).reshape(-1)
-        self._first = np.zeros(self._batch, np.int64)  # where each episode's rewards begin
-        if not shared:
-            self._first = np.arange(0, self._batch * knots * n, knots * n)
-        self._arms = n
+        self._alone: Array | None = None  # the rewards that all episodes share, `(K, n)`
+        if self._batch == 1 or self._values.strides[0] == 0:
+            self._alone = self._values[0]
+            return
+        _, knots, self._n = self._values.shape
+        self._all = self._values.reshape(-1)
+        self._first = np.arange(self._batch) * (knots * self._n)  # where each episode's begin
+
+    def _of_knot(self, k: int, actions: Actions) -> Array:
+        """Return the arms' rewards at a knot, `(B,)`."""
+        if self._alone is not None:
+            shared: Array = self._alone[k][actions]
+            return shared
+        picked: Array = self._all[actions + (self._first + k * self._n)]
+        return picked
 
     def rewards_of(self, t: int, actions: Actions) -> Array:
         """Pick the arms' rewards."""
         u = self._position[t]
-        w, place = self._weight[u], self._first + actions
-        left: Array = self._all.take(place + self._left[u] * self._arms)
+        w, left = self._weight[u], self._of_knot(self._left[u], actions)
         if w == 0:
             return left
         # The same arithmetic as `Schedule.along`, so that the optimum's regret is exactly zero.
-        right: Array = self._all.take(place + self._right[u] * self._arms)
-        return (1 - w) * left + w * right
+        return (1 - w) * left + w * self._of_knot(self._right[u], actions)
 
     def rewards(self, t: int) -> Array:
         """Return the rewards of all arms."""
@@ -91,8 +97,7 @@ class FixedArmRewards(RewardFunctions):
 
     def places(self, t: int, actions: Actions) -> Actions:
         """Return where the arms stand, at any t."""
-        place: Actions = self._task.domain[actions]
-        return place
+        return self._task.domain.take(actions, 0)
 
     def arms(self, t: int) -> Actions:
         """Return the domain, at any t."""

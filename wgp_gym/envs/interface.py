@@ -50,9 +50,10 @@ def checked_actions(space: spaces.Space[Any], action: Action) -> Actions:
     Raises:
         ValueError: If it is not in the space.
     """
-    simple = type(action) in (int, np.int64) and isinstance(space, spaces.Discrete)
-    if simple and 0 <= action < space.n:  # at a tenth of the cost of what follows
-        return np.array(action)
+    if isinstance(space, spaces.Discrete) and type(action) in (int, np.int64):
+        inside = 0 <= action < space.n  # at a tenth of the cost of what follows
+        if inside:
+            return np.array(action)
     array = np.array(None)
     with contextlib.suppress(TypeError, ValueError, RuntimeError):  # as rows of unequal length
         array = array if misread(action) else np.asarray(action)

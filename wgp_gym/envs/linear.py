@@ -177,8 +177,9 @@ class LinearTask(Task):
 
 def in_box(points: Array) -> Array:
     """Return where points of [-1, 1]^d stand in [0, 1]^d."""
-    place: Array = np.clip((points + 1) / 2, 0.0, 1.0)
-    return place
+    place = points + 1
+    place /= 2
+    return np.clip(place, 0.0, 1.0, out=place)
 
 
 def check_sizes(schedule: str, sizes: dict[str, int], contextual: bool) -> None:

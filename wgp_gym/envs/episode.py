@@ -31,7 +31,7 @@ FIELDS = (
     "variation",
     "sup_variation",
 )
-BY_POSITION = FIELDS[2:]
+BY_POSITION = (*FIELDS[2:], "arms")  # looked up at one position for all episodes of a batch
 LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
 
 
@@ -127,48 +127,49 @@ def number(value: Array) -> float | Array:
 
 
 def stack(episodes: Sequence[Episode]) -> Episode:
-    """Return a batch of single episodes; what all of them share is not copied."""
+    """Return a batch of single episodes; what all of them share is not copied. See `join`."""
 
     def _column(name: str) -> AnyArray:
         fields = [getattr(episode, name) for episode in episodes]
         if all(field is fields[0] for field in fields):
             return np.broadcast_to(fields[0], (len(fields), *np.shape(fields[0])))
+        if name in BY_POSITION:
+            return np.stack(fields, axis=1).swapaxes(0, 1)
         return np.stack(fields)
 
     columns = {name: _column(name) for name in (*FIELDS, "centres")}
-    arms = None if episodes[0].arms is None else _column("arms")
     return Episode(
         **columns,
         norm_bound=np.array([episode.norm_bound for episode in episodes]),
         variation_budget=np.array([episode.variation_budget for episode in episodes]),
-        arms=arms,
+        arms=None if episodes[0].arms is None else _column("arms"),
     )
 
 
 def join(blocks: Sequence[Episode]) -> Episode:
-    """Return the batch that blocks make one after the other, and copy them but where it is one.
+    """Return the batch that blocks make one after the other, its arrays read-only.
 
-    What is looked up at one position for all episodes is contiguous there.
+    What is looked up at one position for all episodes is contiguous there. A single block that
+    is like this already, or whose episodes share what they have, is not copied.
     """
 
-    def _column(name: str, axis: int = 0) -> AnyArray:
-        fields = [np.moveaxis(getattr(block, name), 0, axis) for block in blocks]
+    def _column(name: str) -> AnyArray:
+        axis = int(name in BY_POSITION)
+        fields = [np.asarray(getattr(block, name)).swapaxes(0, axis) for block in blocks]
         joined = fields[0]
-        if len(fields) > 1 or (axis and joined.strides[axis]):
+        if len(fields) > 1 or (joined.strides[axis] and not joined.flags.c_contiguous):
             count = sum(field.shape[axis] for field in fields)
             shape = (*joined.shape[:axis], count, *joined.shape[axis + 1 :])
             joined = np.concatenate(fields, axis=axis, out=np.empty(shape, joined.dtype))
         joined.setflags(write=False)  # views of it are handed out
-        return np.moveaxis(joined, axis, 0)
+        return joined.swapaxes(0, axis)
 
-    columns = {name: _column(name, int(name in BY_POSITION)) for name in FIELDS}
-    first = blocks[0]
+    columns = {name: _column(name) for name in (*FIELDS, "norm_bound", "variation_budget")}
+    shared = blocks[0].centres.ndim == 1
     return Episode(
         **columns,
-        centres=first.centres if first.centres.ndim == 1 else _column("centres"),
-        norm_bound=_column("norm_bound"),
-        variation_budget=_column("variation_budget"),
-        arms=None if first.arms is None else _column("arms"),
+        centres=blocks[0].centres if shared else _column("centres"),
+        arms=None if blocks[0].arms is None else _column("arms"),
     )
 
 

@@ -187,9 +187,9 @@ def interpolants(values: Array, matrix: Array) -> Functions:
 
 
 def linear_functions(theta: Array) -> Functions:
-    """Return the functions f = theta^T phi of vectors theta `(K, d)`, by their coordinates.
+    """Return the functions f = theta^T phi of vectors theta `(..., K, d)`, by their coordinates.
 
     Their centres are the d unit vectors of the features, where phi = e_i: the norm of f is that
     of theta. With phi = e_i for arm i, theta are the values of d arms of the identity kernel.
     """
-    return Functions(np.arange(theta.shape[1]), theta, theta)
+    return Functions(np.arange(theta.shape[-1]), theta, theta)

@@ -31,7 +31,7 @@ FIELDS = (
     "variation",
     "sup_variation",
 )
-BY_POSITION = (*FIELDS[2:], "arms")  # looked up at one position for all episodes of a batch
+BY_POSITION = FIELDS[2:]  # looked up at one position for all episodes of a batch
 LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
 
 

@@ -116,10 +116,13 @@ class Task(ReadOnlyArrays, ABC):
         draw: Callable[[Sequence[np.random.Generator]], Episode],
         generators: Sequence[np.random.Generator],
     ) -> Episode:
-        """Draw episodes with a function that draws several, as many at a time as stay in cache."""
+        """Draw episodes with a function that draws several, one block after the other."""
+        return join([draw(generators[block]) for block in self.blocks(len(generators))])
+
+    def blocks(self, count: int) -> list[slice]:
+        """Cut so many episodes in blocks of as many as stay in cache."""
         size = max(BLOCK_NUMBERS // self.kept_numbers, 1)
-        starts = range(0, len(generators), size)
-        return join([draw(generators[start : start + size]) for start in starts])
+        return [slice(start, start + size) for start in range(0, count, size)]
 
     def rescaled(self, functions: Functions) -> Functions:
         """Return the functions with the norm bound and the variation that were asked for."""

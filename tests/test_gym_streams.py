@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.random import Generator, SeedSequence, default_rng
 
-from wgp_gym.streams import child_generators, entropy_of, seeded_generators
+from wgp_gym.streams import child_generators, entropy_of, integers_below, seeded_generators
 
 # Numbers that have one word of 32 bits where others have two, and the ends of the range.
 SHORT = [0, 1, 7, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1]
@@ -67,3 +67,20 @@ def test_copies_go_on_alike() -> None:
         for other in (copied, loaded):
             assert other.spawn(1)[0].bit_generator.state == state
             assert other.random() == copy.deepcopy(rng).random()
+
+
+@pytest.mark.parametrize("n", [2, 100, 99_999, 3 * 2**29, 2**31])
+@pytest.mark.parametrize("count", [1, 300, 301])
+def test_integers(n: int, count: int) -> None:
+    """Of 3 x 2^29 a quarter of the draws is refused, of 99,999 one in 60,000."""
+    found, expected = seeded_generators(range(200)), seeded_generators(range(200))
+    drawn = integers_below(found, n, count)
+    for row, one, other in zip(drawn, found, expected, strict=True):
+        np.testing.assert_array_equal(row, other.integers(n, size=count))
+        assert one.random() == other.random()
+
+
+def test_integers_of_another_generator() -> None:
+    found, expected = (Generator(np.random.MT19937(3)) for _ in range(2))
+    drawn = integers_below([found], 100, 7)
+    np.testing.assert_array_equal(drawn[0], expected.integers(100, size=7))

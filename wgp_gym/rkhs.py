@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wgp_gym.arrays import frozen
 from wgp_gym.kernels import Kernel
+from wgp_gym.streams import integers_below
 from wgp_gym.types import Array
 
 __all__ = ["DomainKernel", "Functions", "expansions", "interpolants", "linear_functions"]
@@ -80,11 +81,13 @@ class Functions:
             terms: The number of terms of each.
         """
         n, batch = len(domain_kernel.domain), len(generators)
-        drawn = np.empty((batch, count, terms), np.int64)
-        alpha = np.empty((batch, count, terms))
-        for i, rng in enumerate(generators):
-            drawn[i] = rng.integers(n, size=(count, terms))
-            alpha[i] = rng.uniform(-1.0, 1.0, size=(count, terms))
+        shape = (batch, count, terms)
+        drawn = integers_below(generators, n, count * terms).reshape(shape)
+        alpha = np.empty(shape)
+        for own, rng in zip(alpha, generators, strict=True):
+            rng.random(out=own)
+        alpha *= 2.0  # to [-1, 1], as `uniform` does
+        alpha -= 1.0
         # Either way, all episodes of a task have equally many centres.
         if n <= count * terms:
             row = np.arange(batch * count).reshape(batch, count, 1) * n

@@ -169,11 +169,11 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
     def _info(self) -> Info:
         """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""
         info = self.dynamics.info()
-        info["t"] = np.full(self.num_envs, info["t"])
-        masks = zip(
-            (f"_{key}" for key in info), np.ones((len(info), self.num_envs), bool), strict=True
-        )
-        return {key: value.copy() for key, value in info.items()} | dict(masks)
+        masks = np.ones((len(info), self.num_envs), bool)
+        for key, mask in zip(tuple(info), masks, strict=True):
+            info[key] = np.full(self.num_envs, info[key]) if key == "t" else info[key].copy()
+            info["_" + key] = mask
+        return info
 
     def expected_rewards(self) -> Array:
         """Return, on the domain, the functions that the next actions meet, `(B, n)`."""

@@ -116,12 +116,12 @@ def test_noise_has_a_stream_of_its_own(
     env = make_env(environment_id, noise_std=0.1, **gaussian)
     noise = first_noise(make_env("WGPBandit-Abrupt-v0", num_terms=3))
     assert first_noise(env) == pytest.approx(noise, abs=1e-6)
-    draw, given = env.task.draw, []
+    draw, given = env.task.draw_batch, []
 
-    def spy(rng: np.random.Generator) -> Any:
-        given.append(copy.deepcopy(rng))
-        return draw(rng)
+    def spy(generators: list[np.random.Generator]) -> Any:
+        given.extend(copy.deepcopy(generators))
+        return draw(generators)
 
-    monkeypatch.setattr(env.task, "draw", spy)
+    monkeypatch.setattr(env.task, "draw_batch", spy)
     assert first_noise(env) == pytest.approx(noise, abs=1e-6)
     assert abs(0.1 * given[0].standard_normal() - noise) > 1e-3

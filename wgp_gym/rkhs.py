@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wgp_gym.arrays import frozen
 from wgp_gym.kernels import Kernel
+from wgp_gym.streams import integers_below
 from wgp_gym.types import Array
 
 __all__ = ["DomainKernel", "Functions", "expansions", "interpolants", "linear_functions"]
@@ -41,6 +43,9 @@ class DomainKernel:
 class Functions:
     """K functions F_k = sum_j coefficients[k, j] k(., x_{centres[j]}) of one RKHS.
 
+    In a batch of B episodes coefficients and values have a leading axis, and so have the centres
+    unless all episodes share them. An episode's numbers do not depend on B.
+
     Attributes:
         centres: Indices of the centres in the domain, `(M,)`; one may stand there twice.
         coefficients: `(K, M)`.
@@ -55,50 +60,92 @@ class Functions:
     def draw(
         rng: np.random.Generator, domain_kernel: DomainKernel, count: int, terms: int
     ) -> Functions:
+        """Draw K functions as [Deng22] Section 7. See `draw_batch`."""
+        return Functions.draw_batch([rng], domain_kernel, count, terms).of_episode(0)
+
+    @staticmethod
+    def draw_batch(
+        generators: Sequence[np.random.Generator],
+        domain_kernel: DomainKernel,
+        count: int,
+        terms: int,
+    ) -> Functions:
         """Draw functions as [Deng22] Section 7: f = sum of alpha_i k(., x_i).
 
         The alpha_i are uniform in [-1, 1], the x_i uniform on the domain, with replacement.
 
         Args:
-            rng: The source of randomness.
+            generators: The source of randomness of each of B episodes.
             domain_kernel: The kernel on the domain.
-            count: The number K of functions.
+            count: The number K of functions of an episode.
             terms: The number of terms of each.
         """
-        n = len(domain_kernel.domain)
-        drawn = rng.integers(n, size=(count, terms))
-        alpha = rng.uniform(-1.0, 1.0, size=(count, terms))
+        n, batch = len(domain_kernel.domain), len(generators)
+        shape = (batch, count, terms)
+        drawn = integers_below(generators, n, count * terms).reshape(shape)
+        alpha = np.empty(shape)
+        for own, rng in zip(alpha, generators, strict=True):
+            rng.random(out=own)
+        alpha *= 2.0  # to [-1, 1], as `uniform` does
+        alpha -= 1.0
         # Either way, all episodes of a task have equally many centres.
-        if n <= drawn.size:
-            centres = np.arange(n)
-            rows = [np.bincount(x, a, minlength=n) for x, a in zip(drawn, alpha, strict=True)]
-            coefficients: Array = np.stack(rows).astype(float)
+        if n <= count * terms:
+            row = np.arange(batch * count).reshape(batch, count, 1) * n
+            total = np.bincount((row + drawn).ravel(), alpha.ravel(), batch * count * n)
+            coefficients: Array = total.reshape(batch, count, n).astype(float, copy=False)
+            every = np.arange(n)
+            return Functions(every, coefficients, coefficients @ domain_kernel.rows(every))
+        coefficients = np.zeros((batch, count, count, terms))
+        coefficients[:, np.arange(count), np.arange(count)] = alpha
+        coefficients = coefficients.reshape(batch, count, -1)
+        centres = drawn.reshape(batch, -1)
+        values = [one @ domain_kernel.rows(x) for one, x in zip(coefficients, centres, strict=True)]
+        return Functions(centres, coefficients, np.stack(values))
+
+    @staticmethod
+    def stack(alone: Sequence[Functions]) -> Functions:
+        """Return the batch of the functions of single episodes, sharing centres or not."""
+        first = alone[0].centres
+        shared = all(one.centres is first for one in alone)
+        return Functions(
+            first if shared else np.stack([one.centres for one in alone]),
+            np.stack([one.coefficients for one in alone]),
+            np.stack([one.values for one in alone]),
+        )
+
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Functions:
+        if isinstance(rows, slice):
+            coefficients, values = self.coefficients[..., rows, :], self.values[..., rows, :]
         else:
-            centres = drawn.ravel()
-            coefficients = np.zeros((count, count, terms))
-            coefficients[np.arange(count), np.arange(count)] = alpha
-            coefficients = coefficients.reshape(count, -1)
-        return Functions(centres, coefficients, coefficients @ domain_kernel.rows(centres))
+            coefficients, values = self.coefficients.take(rows, -2), self.values.take(rows, -2)
+        return Functions(self.centres, coefficients, values)
+
+    def of_episode(self, i: int) -> Functions:
+        """Return the functions of episode i of a batch."""
+        centres = self.centres if self.centres.ndim == 1 else self.centres[i]
+        return Functions(centres, self.coefficients[i], self.values[i])
 
     def inner(self, other: Functions) -> Array:
         """Return <F_k, G_k> row by row, `(K,)`; one row on either side goes with all."""
-        at_centres = other.values[:, self.centres]
-        value: Array = np.sum(self.coefficients * at_centres, axis=1)
+        if self.centres.ndim > 1:
+            at_centres = np.take_along_axis(other.values, self.centres[..., None, :], -1)
+        elif self.values.ndim > 2:
+            at_centres = other.values.take(self.centres, -1)
+        else:  # not `take`: the order in memory decides how the sums of a table are rounded
+            at_centres = other.values[:, self.centres]
+        value: Array = np.sum(self.coefficients * at_centres, axis=-1)
         return value
 
     def squared_norms(self) -> Array:
         """Return ||F_k||^2, `(K,)`; rounding below zero is cut off."""
         return np.maximum(self.inner(self), 0.0)
 
-    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Functions:
-        return replace(self, coefficients=self.coefficients[rows], values=self.values[rows])
-
     def differences(self) -> Functions:
         """Return the K - 1 functions F_{k+1} - F_k."""
         return replace(
             self,
-            coefficients=np.diff(self.coefficients, axis=0),
-            values=np.diff(self.values, axis=0),
+            coefficients=np.diff(self.coefficients, axis=-2),
+            values=np.diff(self.values, axis=-2),
         )
 
     def scaled(self, factor: float) -> Functions:
@@ -143,9 +190,9 @@ def interpolants(values: Array, matrix: Array) -> Functions:
 
 
 def linear_functions(theta: Array) -> Functions:
-    """Return the functions f = theta^T phi of vectors theta `(K, d)`, by their coordinates.
+    """Return the functions f = theta^T phi of vectors theta `(..., K, d)`, by their coordinates.
 
     Their centres are the d unit vectors of the features, where phi = e_i: the norm of f is that
     of theta. With phi = e_i for arm i, theta are the values of d arms of the identity kernel.
     """
-    return Functions(np.arange(theta.shape[1]), theta, theta)
+    return Functions(np.arange(theta.shape[-1]), theta, theta)

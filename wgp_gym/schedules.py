@@ -24,10 +24,12 @@ from wgp_gym.validation import MAX_NUMBERS, check_int, reject
 __all__ = [
     "Schedule",
     "checked_change_points",
+    "from_zero",
     "knot_per_step",
     "piecewise_constant",
     "piecewise_linear",
     "position_per_step",
+    "with_zero",
 ]
 
 
@@ -61,12 +63,22 @@ class Schedule(ReadOnlyArrays):
         """Whether every position is a knot, and the next position is the next knot."""
         return not self.weight.any() and bool((np.diff(self.left) == 1).all())
 
+    @cached_property
+    def paths(self) -> list[tuple[int, int]]:
+        """Stretches of positions between the same knots, whose weights do not decrease.
+
+        Each goes from the first of its two numbers to before the second.
+        """
+        turns = (np.diff(self.left) != 0) | (np.diff(self.weight) < 0)
+        ends = [0, *(np.flatnonzero(turns) + 1).tolist(), len(self.left)]
+        return list(pairwise(ends))
+
     def along(self, functions: Functions) -> Functions:
         """Return the functions at every position, U of them."""
 
         def _interpolate(knots: Array) -> Array:
             w = self.weight[:, None]
-            mixed: Array = (1 - w) * knots[self.left] + w * knots[self.right]
+            mixed: Array = (1 - w) * knots.take(self.left, -2) + w * knots.take(self.right, -2)
             return mixed
 
         if self.rests:
@@ -87,11 +99,11 @@ class Schedule(ReadOnlyArrays):
         """Return ||f||, the exact RKHS norm at every position, `(U,)`."""
         squares = functions.squared_norms()
         if self.rests:
-            return np.sqrt(squares)[self.left]
-        cross = np.append(functions[:-1].inner(functions[1:]), 0.0)
-        w = self.weight
-        square = (1 - w) ** 2 * squares[self.left] + w**2 * squares[self.right]
-        square += 2 * w * (1 - w) * cross[self.left]
+            return np.sqrt(squares).take(self.left, -1)
+        w, left, right = self.weight, self.left, self.right
+        cross = with_zero(functions[:-1].inner(functions[1:]))
+        square = (1 - w) ** 2 * squares.take(left, -1) + w**2 * squares.take(right, -1)
+        square += 2 * w * (1 - w) * cross.take(left, -1)
         norms: Array = np.sqrt(np.maximum(square, 0.0))
         return norms
 
@@ -111,13 +123,26 @@ class Schedule(ReadOnlyArrays):
             differences: The functions D_k, K - 1 of them.
         """
         base, near, far = self.steps
-        squares = np.append(differences.squared_norms(), 0.0)
+        squares = with_zero(differences.squared_norms())
         if self.rests:
-            return np.concatenate([[0.0], np.sqrt(squares[base])])
-        cross = np.append(differences[:-1].inner(differences[1:]), 0.0)
-        square = near**2 * squares[base] + far**2 * squares[np.minimum(base + 1, len(squares) - 1)]
-        square += 2 * near * far * cross[np.minimum(base, len(cross) - 1)]
-        return np.concatenate([[0.0], np.sqrt(np.maximum(square, 0.0))])
+            return np.sqrt(from_zero(squares.take(base, -1)))
+        square = near**2 * squares.take(base, -1)
+        if far.any():
+            cross = with_zero(differences[:-1].inner(differences[1:]))
+            after = np.minimum(base + 1, squares.shape[-1] - 1)
+            square += far**2 * squares.take(after, -1)
+            square += 2 * near * far * cross.take(np.minimum(base, cross.shape[-1] - 1), -1)
+        return np.sqrt(np.maximum(from_zero(square), 0.0))
+
+
+def with_zero(values: Array) -> Array:
+    """Return numbers `(..., K)` with a zero after them, `(..., K + 1)`."""
+    return np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
+
+
+def from_zero(values: Array) -> Array:
+    """Return numbers `(..., K)` with a zero before them, `(..., K + 1)`."""
+    return np.concatenate([np.zeros((*values.shape[:-1], 1)), values], axis=-1)
 
 
 def piecewise_constant(horizon: int, change_points: list[int]) -> Schedule:

@@ -17,9 +17,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_gym.envs.episode import Episode, make_episode, rescale
+from wgp_gym.envs.episode import Episode, make_episode
 from wgp_gym.envs.noise import SMALLEST, GaussianNoise, check_rounding, make_noise
-from wgp_gym.envs.optimum import search_points
+from wgp_gym.envs.rescaling import rescale
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Empirical
 from wgp_gym.rkhs import Functions, linear_functions
@@ -156,7 +156,7 @@ class ArmsTask(Task):
         drawn_means = self._jumping and self._means is None  # these may come close by chance
         if isinstance(self.noise, GaussianNoise) and not drawn_means:
             check_rounding(functions.values, OWNER, "Set the means further apart.")
-        return make_episode(self.schedule, functions, search_points, self.norm_bound)
+        return make_episode(self.schedule, functions, self._search, self.norm_bound)
 
     def _jumps(self, rng: np.random.Generator) -> Array:
         """Return the means of every segment, `(K, n)`."""

@@ -10,14 +10,16 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from wgp_gym.envs.episode import Episode
-from wgp_gym.envs.reward_functions import gather, make_reward_functions
+from wgp_gym.envs.reward_functions import make_reward_functions
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
+from wgp_gym.streams import child_generators, entropy_of
 from wgp_gym.types import Actions, Array, Info
 
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 
 REWARD_LIMIT = 1e12  # the observation's bound on the last reward
+NOISE_BLOCK = 64  # episodes whose noise is drawn at a time
 FUNCTIONS, NOISE = 0, 2  # streams, kept apart so that none moves another; 1 is for change times
 
 
@@ -45,8 +47,10 @@ class Dynamics:
         self.batch = batch
         self.t = 0
         self.history: list[tuple[Actions, Array]] | None = [] if record else None
-        self.episodes: list[Episode] = []
+        self._episodes: Episode | None = None
         self._unmoved = np.zeros(batch, bool)
+        n, self._dim = task.domain.shape
+        self._observed = batch, 3 + self._dim + (n * self._dim if task.contextual else 0)
         # A Python list: picking a scalar from it costs a tenth of picking it from an array.
         self._position: list[int] = task.schedule.index.tolist()
 
@@ -59,38 +63,39 @@ class Dynamics:
     def problem(self) -> BanditProblem:
         """What a learner may know of the B episodes, in arrays `(B,)`."""
         noise_scale = np.full(self.batch, self.task.noise.scale)
-        if not self.episodes:
-            return replace(self.task.problem(), noise_scale=noise_scale)
-        return replace(
-            self.task.problem(),
-            noise_scale=noise_scale,
-            norm_bound=np.array([episode.norm_bound for episode in self.episodes]),
-            variation_budget=np.array([episode.variation_budget for episode in self.episodes]),
-        )
+        problem = replace(self.task.problem(), noise_scale=noise_scale)
+        drawn = self._episodes
+        if drawn is None:
+            return problem
+        bound, budget = drawn.norm_bound, drawn.variation_budget
+        return replace(problem, norm_bound=bound, variation_budget=budget)
 
     @property
     def single_problem(self) -> BanditProblem:
         """What a learner may know of the first episode; before the first reset, of the task."""
-        if not self.episodes:
+        if self._episodes is None:
             return self.task.problem()
-        first = self.episodes[0]
+        first = self._episodes.of_batch(0)
         bound, budget = first.norm_bound, first.variation_budget
         return replace(self.task.problem(), norm_bound=bound, variation_budget=budget)
 
+    @property
+    def episodes(self) -> list[Episode]:
+        """The episodes; none before the first reset."""
+        drawn = self._episodes
+        return [] if drawn is None else [drawn.of_batch(i) for i in range(self.batch)]
+
     def reset(self, generators: list[np.random.Generator]) -> None:
         """Draw the next B episodes, each from its own generator."""
-        drawn = [self._draw(generator) for generator in generators]
-        episodes = [episode for episode, _ in drawn]
-        self._noise = np.stack([noise for _, noise in drawn], axis=1)  # (T, B)
-        self._functions = make_reward_functions(self.task, episodes)
-        self._optimal_reward = gather(episodes, "optimal_reward")  # (U, B)
-        self._optimal_action = gather(episodes, "optimal_action")  # (U, B) or (U, B, d)
-        self._variation = gather(episodes, "variation")
-        self._sup_variation = gather(episodes, "sup_variation")
-        self._changes = np.diff(self._variation, axis=0, prepend=self._variation[:1]) > 0
-        self.episodes = [
-            replace(episode, arms=None) for episode in episodes
-        ]  # the functions have them
+        entropy = entropy_of(generators)
+        drawn = self.task.draw_batch(child_generators(entropy, FUNCTIONS))
+        self._noise = self._drawn_noise(child_generators(entropy, NOISE))
+        self._functions = make_reward_functions(self.task, drawn)
+        self._optimal_reward = drawn.optimal_reward.swapaxes(0, 1)  # (U, B)
+        self._optimal_action = drawn.optimal_action.swapaxes(0, 1)  # (U, B) or (U, B, d)
+        self._variation = drawn.variation.swapaxes(0, 1)
+        self._sup_variation = drawn.sup_variation.swapaxes(0, 1)
+        self._episodes = drawn
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
         self._places: Actions = np.zeros((self.batch, self.task.domain.shape[1]))
@@ -108,13 +113,14 @@ class Dynamics:
         other.history = None
         return other
 
-    def _draw(self, rng: np.random.Generator) -> tuple[Episode, Array]:
-        entropy = rng.integers(2**63, size=2).tolist()
-        functions, noise = (
-            np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(stream,)))
-            for stream in (FUNCTIONS, NOISE)
-        )
-        return self.task.draw(functions), self.task.noise.draw(noise, self.task.horizon)
+    def _drawn_noise(self, generators: list[np.random.Generator]) -> Array:
+        """Draw the noise of every step, `(T, B)`."""
+        noise, horizon = self.task.noise, self.task.horizon
+        drawn = np.empty((horizon, self.batch))
+        for start in range(0, self.batch, NOISE_BLOCK):  # few enough to stay in cache
+            block = slice(start, start + NOISE_BLOCK)
+            drawn[:, block] = np.array([noise.draw(rng, horizon) for rng in generators[block]]).T
+        return drawn
 
     def step(self, actions: Actions) -> None:
         """Play one action in every episode: arms `(B,)` or points of the box `(B, d)`.
@@ -122,7 +128,7 @@ class Dynamics:
         Raises:
             ResetNeeded: If there was no reset yet, or the episodes are over.
         """
-        if not self.episodes or self.over:
+        if self._episodes is None or self.over:
             raise ResetNeeded("The episode is over or was never begun: call reset() first.")
         t = self.t
         u = self._position[t]
@@ -139,7 +145,7 @@ class Dynamics:
             self.history.append((np.array(self._places), self.reward))
 
     def _require_reset(self) -> None:
-        if not self.episodes:
+        if self._episodes is None:
             raise ResetNeeded("No episode was drawn yet: call reset() first.")
 
     @property
@@ -174,7 +180,8 @@ class Dynamics:
         """Return whether the functions of step t differ from those before, `(B,)`."""
         if t == 0 or self._position[t] == self._position[t - 1]:
             return self._unmoved
-        changed: NDArray[np.bool_] = self._changes[self._position[t]]
+        u = self._position[t]
+        changed: NDArray[np.bool_] = self._variation[u] > self._variation[u - 1]
         return changed
 
     def optimal_actions(self) -> Actions:
@@ -192,15 +199,16 @@ class Dynamics:
 
         Where arms are drawn anew at each step, those of the next one follow: `(B, 3 + d + n d)`.
         """
-        n, d = self.task.domain.shape
-        size = 3 + d + (n * d if self.task.contextual else 0)
-        observation = np.empty((self.batch, size), np.float32)
+        d, paid = self._dim, self.reward
+        if self.batch > 1 or not -REWARD_LIMIT <= paid.item() <= REWARD_LIMIT:
+            paid = np.minimum(np.maximum(paid, -REWARD_LIMIT), REWARD_LIMIT)
+        observation = np.empty(self._observed, np.float32)
         observation[:, 0] = self.t / self.task.horizon
         observation[:, 1] = self.t > 0
         observation[:, 2 : 2 + d] = self._places
-        observation[:, 2 + d] = np.minimum(np.maximum(self.reward, -REWARD_LIMIT), REWARD_LIMIT)
+        observation[:, 2 + d] = paid
         if self.task.contextual:
-            observation[:, 3 + d :] = self.arms().reshape(self.batch, n * d)
+            observation[:, 3 + d :] = self.arms().reshape(self.batch, -1)
         return observation
 
     def info(self) -> Info:

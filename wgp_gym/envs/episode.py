@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,19 +11,36 @@ from scipy.special import expit
 
 from wgp_gym.envs.optimum import Search
 from wgp_gym.rkhs import Functions
-from wgp_gym.schedules import Schedule
-from wgp_gym.types import Actions, Array, Floats32
-from wgp_gym.validation import reject
+from wgp_gym.schedules import Schedule, from_zero, with_zero
+from wgp_gym.types import Actions, AnyArray, Array, Floats32
 
-__all__ = ["Episode", "linear_episode", "linear_rewards", "make_episode", "rescale"]
+__all__ = [
+    "Episode",
+    "join",
+    "linear_episode",
+    "linear_rewards",
+    "make_episode",
+    "stack",
+]
 
-PRECISION = 1e-6  # relative, of the norms and the variation that were asked for
+FIELDS = (
+    "values",
+    "coefficients",
+    "optimal_reward",
+    "optimal_action",
+    "variation",
+    "sup_variation",
+)
+BY_POSITION = FIELDS[2:]  # looked up at one position for all episodes of a batch
 LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
     """One drawn episode, by position of its schedule (U of them, see `wgp_gym.schedules`).
+
+    Of a batch of B episodes every array has a leading axis, the centres where they are not shared,
+    and the bound and the budget are arrays `(B,)`.
 
     Attributes:
         values: The knots' rewards on the domain, `(K, n)`.
@@ -49,9 +67,22 @@ class Episode:
     optimal_action: Actions
     variation: Array
     sup_variation: Array
-    norm_bound: float
-    variation_budget: float
+    norm_bound: float | Array
+    variation_budget: float | Array
     arms: Floats32 | None = None
+
+    def of_batch(self, i: int) -> Episode:
+        """Return episode i of a batch."""
+        rows = {name: getattr(self, name)[i] for name in FIELDS}
+        centres = self.centres if self.centres.ndim == 1 else self.centres[i]
+        bound, budget = np.ravel(self.norm_bound)[i], np.ravel(self.variation_budget)[i]
+        return Episode(
+            **rows,
+            centres=centres,
+            norm_bound=float(bound),
+            variation_budget=float(budget),
+            arms=None if self.arms is None else self.arms[i],
+        )
 
 
 def make_episode(
@@ -66,9 +97,8 @@ def make_episode(
         norm_bound: The bound B where one was asked for; otherwise the largest norm in it.
     """
     differences = functions.differences()
-    variation = np.cumsum(schedule.increments(differences))
-    optimal_reward, optimal_action = search(schedule.along(functions))
-    largest = float(schedule.norms(functions).max())
+    variation = np.cumsum(schedule.increments(differences), axis=-1)
+    optimal_reward, optimal_action = search.along(schedule, functions)
     return Episode(
         values=functions.values,
         coefficients=functions.coefficients,
@@ -76,9 +106,70 @@ def make_episode(
         optimal_reward=optimal_reward,
         optimal_action=optimal_action,
         variation=variation,
-        sup_variation=np.cumsum(sup_increments(schedule, differences, search)),
-        norm_bound=largest if norm_bound is None else norm_bound,
-        variation_budget=float(variation[-1]),
+        sup_variation=np.cumsum(sup_increments(schedule, differences, search), axis=-1),
+        norm_bound=largest_norm(schedule, functions, norm_bound),
+        variation_budget=number(variation[..., -1]),
+    )
+
+
+def largest_norm(
+    schedule: Schedule, functions: Functions, norm_bound: float | None
+) -> float | Array:
+    """Return B: what was asked for, or else the largest norm; of a batch `(B,)`."""
+    if norm_bound is None:
+        return number(schedule.norms(functions).max(axis=-1))
+    return number(np.full(functions.values.shape[:-2], norm_bound))
+
+
+def number(value: Array) -> float | Array:
+    """Return a single number as a float, and an array of a batch as it is."""
+    return value if value.ndim else float(value)
+
+
+def stack(episodes: Sequence[Episode]) -> Episode:
+    """Return a batch of single episodes; what all of them share is not copied. See `join`."""
+
+    def _column(name: str) -> AnyArray:
+        fields = [getattr(episode, name) for episode in episodes]
+        if all(field is fields[0] for field in fields):
+            return np.broadcast_to(fields[0], (len(fields), *np.shape(fields[0])))
+        if name in BY_POSITION:
+            return np.stack(fields, axis=1).swapaxes(0, 1)
+        return np.stack(fields)
+
+    columns = {name: _column(name) for name in (*FIELDS, "centres")}
+    return Episode(
+        **columns,
+        norm_bound=np.array([episode.norm_bound for episode in episodes]),
+        variation_budget=np.array([episode.variation_budget for episode in episodes]),
+        arms=None if episodes[0].arms is None else _column("arms"),
+    )
+
+
+def join(blocks: Sequence[Episode]) -> Episode:
+    """Return the batch that blocks make one after the other, its arrays read-only.
+
+    What is looked up at one position for all episodes is contiguous there. A single block that
+    is like this already, or whose episodes share what they have, is not copied.
+    """
+
+    def _column(name: str) -> AnyArray:
+        axis = int(name in BY_POSITION)
+        fields = [np.asarray(getattr(block, name)).swapaxes(0, axis) for block in blocks]
+        joined = fields[0]
+        if len(fields) > 1 or (joined.strides[axis] and not joined.flags.c_contiguous):
+            count = sum(field.shape[axis] for field in fields)
+            shape = (*joined.shape[:axis], count, *joined.shape[axis + 1 :])
+            joined = np.concatenate(fields, axis=axis, out=np.empty(shape, joined.dtype))
+        joined.setflags(write=False)  # views of it are handed out
+        return joined.swapaxes(0, axis)
+
+    columns = {name: _column(name) for name in (*FIELDS, "norm_bound", "variation_budget")}
+    shared = blocks[0].centres.ndim == 1
+    return Episode(
+        **columns,
+        centres=blocks[0].centres if shared else _column("centres"),
+        arms=None if blocks[0].arms is None else _column("arms"),
     )
 
 
@@ -100,24 +191,24 @@ def linear_episode(
         link: What the expected reward is of the function.
         arms: The arms of every step, where they are drawn anew.
     """
-    rewards = linear_rewards(functions.coefficients[schedule.left], features, link)  # (U, n)
-    best = rewards.argmax(axis=1)
+    rewards = linear_rewards(functions.coefficients.take(schedule.left, -2), features, link)
+    best = rewards.argmax(axis=-1)
     increments = schedule.increments(functions.differences())
-    variation = np.cumsum(increments)
+    variation = np.cumsum(increments, axis=-1)
     if arms is None:
-        moved = np.abs(np.diff(rewards, axis=0, prepend=rewards[:1])).max(axis=1)
+        moved = from_zero(np.abs(np.diff(rewards, axis=-2)).max(axis=-1))
     else:  # an upper bound, since k(x, x) <= 1
         moved = increments * (1.0 if link == "identity" else LOGISTIC_SLOPE)
     return Episode(
         values=rewards if arms is None else functions.values,
         coefficients=functions.coefficients,
         centres=functions.centres,
-        optimal_reward=rewards[np.arange(len(best)), best],
+        optimal_reward=np.take_along_axis(rewards, best[..., None], -1)[..., 0],
         optimal_action=best,
         variation=variation,
-        sup_variation=np.cumsum(moved),
-        norm_bound=float(schedule.norms(functions).max()) if norm_bound is None else norm_bound,
-        variation_budget=float(variation[-1]),
+        sup_variation=np.cumsum(moved, axis=-1),
+        norm_bound=largest_norm(schedule, functions, norm_bound),
+        variation_budget=number(variation[..., -1]),
         arms=arms,
     )
 
@@ -139,104 +230,9 @@ def linear_rewards(theta: Array, features: Array, link: str) -> Array:
 def sup_increments(schedule: Schedule, differences: Functions, search: Search) -> Array:
     """Return max_x |f_u(x) - f_{u-1}(x)| of every step, `(U,)`; 0 first. D_k are `differences`."""
     base, near, far = schedule.steps
-    steps = np.abs(near) * np.append(sup_norms(differences, search), 0.0)[base]
+    steps = np.abs(near) * with_zero(search.sup_norms(differences)).take(base, -1)
     for u in np.flatnonzero(far):  # a step across a knot: rare
         here, there = differences[base[u : u + 1]], differences[base[u : u + 1] + 1]
         moved = here.affine(there, near[u] + far[u], near[u])
-        steps[u] = sup_norms(moved, search)[0]
-    return np.concatenate([[0.0], steps])
-
-
-def sup_norms(functions: Functions, search: Search) -> Array:
-    """Return max_x |F_k(x)|, `(K,)`."""
-    if len(functions.values) == 0:
-        return np.zeros(0)
-    return np.maximum(search(functions)[0], search(functions.scaled(-1.0))[0])
-
-
-def rescale(
-    schedule: Schedule,
-    functions: Functions,
-    norm_bound: float | None,
-    variation_budget: float | None,
-) -> Functions:
-    """Give an episode the norm bound and the variation that were asked for.
-
-    A budget alone rescales the changes and leaves f_1; a bound alone rescales the whole episode to
-    max_t ||f_t|| = B; both give s f_1 + (B_T / V)(f_t - f_1) with the largest s >= 0 that keeps
-    every norm within B.
-
-    Args:
-        schedule: How f_t moves between the functions.
-        functions: The knots.
-        norm_bound: B >= 0, or None.
-        variation_budget: B_T >= 0, or None.
-
-    Raises:
-        ValueError: If a task without change is asked for a positive budget, no s exists, or what
-            was asked for is lost in rounding.
-    """
-    found = rescaled(schedule, functions, norm_bound, variation_budget)
-    if variation_budget is not None:
-        spent = float(schedule.increments(found.differences()).sum())
-        if not abs(spent - variation_budget) <= PRECISION * variation_budget:
-            rule = "large enough not to be lost in rounding beside the functions' norms"
-            reject("variation_budget", "this episode", rule, variation_budget)
-    if norm_bound is not None:
-        largest = float(schedule.norms(found).max())
-        short = variation_budget is None and largest < (1 - PRECISION) * norm_bound
-        if short or not largest <= (1 + PRECISION) * norm_bound:
-            rule = "such that its functions can be rescaled to it in double precision"
-            reject("norm_bound", "this episode", rule, norm_bound)
-    return found
-
-
-def rescaled(
-    schedule: Schedule,
-    functions: Functions,
-    norm_bound: float | None,
-    variation_budget: float | None,
-) -> Functions:
-    """Return what `rescale` does, as far as rounding allows. See there."""
-    if variation_budget is None:
-        if norm_bound is None:
-            return functions
-        largest = float(schedule.norms(functions).max())
-        if largest == 0 and norm_bound > 0:
-            reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
-        return functions.scaled(norm_bound / largest if largest > 0 else 0.0)
-    first = schedule.first(functions)
-    drawn = float(schedule.increments(functions.differences()).sum())
-    if drawn == 0 and variation_budget > 0:
-        reject("variation_budget", "a task that never changes", "None or 0", variation_budget)
-    change = variation_budget / drawn if drawn > 0 else 0.0
-    keep = 1.0
-    if norm_bound is not None:
-        keep = largest_first(schedule, functions, first, change, norm_bound)
-        if keep < 0:
-            rule = f"reachable with all norms within norm_bound = {norm_bound:g}"
-            reject("variation_budget", "this episode", rule, variation_budget)
-    return functions.affine(first, keep, change)
-
-
-def largest_first(
-    schedule: Schedule, functions: Functions, first: Functions, change: float, norm_bound: float
-) -> float:
-    """Return the largest s >= 0 with ||s f_1 + change (f_t - f_1)|| <= B for all t, or -1.
-
-    For each t the s that fit are an interval, the solution of a quadratic inequality in s.
-    """
-    moves = functions.affine(first, 0.0, change)
-    a = float(first.squared_norms()[0])
-    w = schedule.weight
-    to_knots = moves.inner(first)
-    b = (1 - w) * to_knots[schedule.left] + w * to_knots[schedule.right]
-    c = schedule.norms(moves) ** 2 - norm_bound**2
-    if a == 0:  # f_1 = 0: s has no effect
-        return 1.0 if np.all(c <= 0) else -1.0
-    discriminant = b**2 - a * c
-    if np.any(discriminant < 0):
-        return -1.0
-    root = np.sqrt(discriminant)
-    high, low = ((-b + root) / a).min(), ((-b - root) / a).max()
-    return float(high) if high >= max(low, 0.0) else -1.0
+        steps[..., u] = search.sup_norms(moved)[..., 0]
+    return from_zero(steps)

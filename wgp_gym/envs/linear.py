@@ -8,18 +8,20 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_gym.envs.episode import Episode, linear_episode
+from wgp_gym.envs.episode import Episode, join, linear_episode
 from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.task import Task
 from wgp_gym.envs.theta_process import IndependentVectors, Rotation, ThetaProcess, on_sphere
 from wgp_gym.kernels import CentredLinear
 from wgp_gym.problem import LINKS
-from wgp_gym.rkhs import linear_functions
+from wgp_gym.rkhs import Functions, linear_functions
 from wgp_gym.schedules import (
     Schedule,
     checked_change_points,
@@ -162,23 +164,39 @@ class LinearTask(Task):
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the vectors of one episode, and its arms where they are drawn anew."""
-        arms = None
-        if self.contextual:  # a stream of their own
-            shape = (self.horizon, *self.domain.shape)
-            arms = in_box(on_sphere(rng.spawn(1)[0], shape)).astype(np.float32)
-        vectors = self._theta_process.draw(rng)
-        functions = linear_functions(vectors)
-        if arms is not None:
-            return self.episode(functions, arms)
+        return self.draw_batch([rng]).of_batch(0)
+
+    def draw_batch(self, generators: Sequence[np.random.Generator]) -> Episode:
+        """Draw an episode from each generator."""
+        if not self.contextual:
+            return self.in_blocks(self._draw_fixed, generators)
+        # Many numbers, so that they are written once, where they stay.
+        arms = np.empty((len(generators), self.horizon, *self.domain.shape), np.float32)
+        blocks = []
+        for block in self.blocks(len(generators)):
+            for rng, own in zip(generators[block], arms[block], strict=True):
+                own[:] = in_box(on_sphere(rng.spawn(1)[0], own.shape))  # a stream of their own
+            drawn = self.episode(self._functions(generators[block]), arms[block])
+            blocks.append(replace(drawn, arms=None))
+        arms.setflags(write=False)
+        return replace(join(blocks), arms=arms)
+
+    def _functions(self, generators: Sequence[np.random.Generator]) -> Functions:
+        """Draw the vectors of an episode from each generator."""
+        return linear_functions(np.stack([self._theta_process.draw(rng) for rng in generators]))
+
+    def _draw_fixed(self, generators: Sequence[np.random.Generator]) -> Episode:
+        """Draw episodes whose arms stay."""
+        functions = self.rescaled(self._functions(generators))
         phi = KERNEL.features(self.domain)
-        functions = self.rescaled(functions)
         return linear_episode(self.schedule, functions, phi, self.norm_bound, self.link)
 
 
 def in_box(points: Array) -> Array:
     """Return where points of [-1, 1]^d stand in [0, 1]^d."""
-    place: Array = np.clip((points + 1) / 2, 0.0, 1.0)
-    return place
+    place = points + 1
+    place /= 2
+    return np.clip(place, 0.0, 1.0, out=place)
 
 
 def check_sizes(schedule: str, sizes: dict[str, int], contextual: bool) -> None:

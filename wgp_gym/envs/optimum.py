@@ -4,33 +4,71 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_gym.envs.path_optimum import maxima_along
 from wgp_gym.kernels import Kernel
 from wgp_gym.rkhs import Functions
-from wgp_gym.types import Actions, Array
+from wgp_gym.schedules import Schedule
+from wgp_gym.types import Actions, Array, Indices
 from wgp_gym.validation import check_bool, check_int, reject
 
-__all__ = ["BoxSearch", "Search", "grid", "number_of_points", "search_points"]
-
-Search = Callable[[Functions], tuple[Array, Actions]]
-"""From K functions: their maxima, `(K,)`, and where these are, `(K,)` arms or `(K, d)` points."""
+__all__ = ["BoxSearch", "PointSearch", "Search", "grid", "number_of_points"]
 
 MAX_POINTS = 100_000  # at each of 500 steps they take 400 MB
-MAX_BOX_DIM = 6  # where the search of a box takes 3^6 directions at each step
+MAX_BOX_DIM = 6  # where the search of a box may take 3^6 directions at each step
 USUAL = {"dim": 1, "points_per_dim": 100}
-BLOCK_NUMBERS = 2**24  # of the climbs that are made at a time, 128 MB
+BLOCK_NUMBERS = 2**18  # of the climbs that are made at a time, to stay in cache
+SMOOTH = 1.7  # between 2 of smooth functions and the root of 2 at a kink
 SMALLEST_STEP = 1e-8  # where f is smooth, a value is then right to about its square
 
 
-def search_points(functions: Functions) -> tuple[Array, NDArray[np.intp]]:
-    """Find the maxima over a finite domain. See `Search`."""
-    best = functions.values.argmax(axis=1)
-    return functions.values[np.arange(len(best)), best], best
+class Search(ABC):
+    """How to find where functions are largest on a decision set.
+
+    Functions of a batch have a leading axis, and so has what is found.
+    """
+
+    @abstractmethod
+    def __call__(self, functions: Functions) -> tuple[Array, Actions]:
+        """Return the maxima of K functions, `(K,)`, and where: `(K,)` arms or `(K, d)` points."""
+
+    def along(self, schedule: Schedule, functions: Functions) -> tuple[Array, Actions]:
+        """Return the maxima at every position of a schedule, `(U,)`, and where."""
+        return self(schedule.along(functions))
+
+    def sup_norms(self, functions: Functions) -> Array:
+        """Return max_x |F_k(x)|, `(K,)`."""
+        if functions.values.shape[-2] == 0:
+            return np.zeros(functions.values.shape[:-1])
+        return np.maximum(self(functions)[0], self(functions.scaled(-1.0))[0])
+
+
+class PointSearch(Search):
+    """The maxima over a finite domain."""
+
+    def __call__(self, functions: Functions) -> tuple[Array, Indices]:
+        """Find the maxima, the first of equal ones."""
+        best = functions.values.argmax(axis=-1)
+        largest = np.take_along_axis(functions.values, best[..., None], -1)
+        return largest[..., 0], best
+
+    def along(self, schedule: Schedule, functions: Functions) -> tuple[Array, Indices]:
+        """Find the maxima at every position."""
+        if schedule.rests:
+            return self(schedule.along(functions))
+        values = functions.values
+        top, best = maxima_along(schedule, values.reshape(-1, *values.shape[-2:]))
+        shape = (*values.shape[:-2], -1)
+        return top.reshape(shape), best.reshape(shape)
+
+    def sup_norms(self, functions: Functions) -> Array:
+        """Return max_x |F_k(x)|, `(K,)`."""
+        return np.asarray(np.abs(functions.values).max(axis=-1))
 
 
 def grid(points_per_dim: int, dim: int) -> Array:
@@ -61,8 +99,10 @@ def number_of_points(owner: str, dim: int, points_per_dim: int, continuous: bool
     return int(sizes["points_per_dim"] ** sizes["dim"])
 
 
-class BoxSearch:
+class BoxSearch(Search):
     """Find the maxima over the box [0, 1]^d: a grid first, then a compass search from its peaks.
+
+    The search goes along the axes; where functions have kinks, along all diagonals as well.
 
     No point differs from its nearest grid point by more than ||f|| sqrt(2 - 2 k), k the kernel
     between them, so every grid peak that is lower than the best by more than that is left out.
@@ -85,7 +125,14 @@ class BoxSearch:
             reject("domain", "a box", "evenly spaced points, as `grid` returns them", domain)
         self.shape = (points_per_dim,) * dim
         self.spacing = 1.0 / (points_per_dim - 1)
-        self.gap = self._distance(np.full((1, self.grid.shape[1]), self.spacing / 2))
+        self.gap = self._distance(np.full((1, dim), self.spacing / 2))
+        near = np.full((1, dim), self.spacing / 10)
+        # Where functions are smooth this distance halves with the points'; at a kink it does not.
+        rough = self._distance(near) < SMOOTH * self._distance(near / 2)
+        self.directions = list(np.concatenate([-np.eye(dim), np.eye(dim)]))
+        if rough and dim > 1:
+            ways = itertools.product((-1.0, 0.0, 1.0), repeat=dim)
+            self.directions = [np.array(way) for way in ways if any(way)]
 
     def _distance(self, x: Array) -> float:
         """Return the RKHS distance of k(., 0) and k(., x), the most that ||f|| = 1 can differ."""
@@ -95,10 +142,14 @@ class BoxSearch:
 
     def __call__(self, functions: Functions) -> tuple[Array, NDArray[np.float32]]:
         """Find the maxima. See `Search`."""
-        centres = self.grid[functions.centres]
+        if functions.values.ndim == 3:  # of a batch, one episode after the other
+            alone = [self(functions.of_episode(i)) for i in range(len(functions.values))]
+            values, points = zip(*alone, strict=True)
+            return np.stack(values), np.stack(points)
+        centres = np.asfortranarray(self.grid[functions.centres])  # one axis after the other
         rows, peaks = self._peaks(functions)
-        ways = 3 ** self.grid.shape[1]
-        size = max(BLOCK_NUMBERS // (max(len(centres), ways) * self.grid.shape[1]), 1)
+        numbers = max(len(centres), len(self.directions)) * self.grid.shape[1]
+        size = max(BLOCK_NUMBERS // numbers, 1)
         climbed = [
             self._climb(functions.coefficients[rows[block]], centres, self.grid[peaks[block]])
             for block in (slice(i, i + size) for i in range(0, len(rows), size))
@@ -133,10 +184,10 @@ class BoxSearch:
         everyone = np.arange(len(start))
         point, best = start.copy(), _values(everyone, start)
         step = np.full(len(start), self.spacing / 2)
-        ways = itertools.product((-1.0, 0.0, 1.0), repeat=start.shape[1])
-        directions = [np.array(way) for way in ways if any(way)]
         while (rows := np.flatnonzero(step > SMALLEST_STEP)).size:
-            trials = [np.clip(point[rows] + step[rows, None] * way, 0, 1) for way in directions]
+            trials = [
+                np.clip(point[rows] + step[rows, None] * way, 0, 1) for way in self.directions
+            ]
             found = np.stack([_values(rows, trial) for trial in trials])
             way = found.argmax(axis=0)
             highest = found[way, np.arange(len(rows))]

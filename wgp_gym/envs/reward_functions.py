@@ -6,7 +6,6 @@ Everything is done element by element, so that an episode's numbers do not depen
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,15 +13,15 @@ from wgp_gym.envs.episode import Episode, linear_rewards
 from wgp_gym.envs.task import Task
 from wgp_gym.types import Actions, Array
 
-__all__ = ["RewardFunctions", "gather", "make_reward_functions"]
+__all__ = ["RewardFunctions", "make_reward_functions"]
 
 
 class RewardFunctions(ABC):
-    """The functions of B episodes of one task. Steps t are counted from 0."""
+    """The functions of a batch of B episodes of one task. Steps t are counted from 0."""
 
-    def __init__(self, task: Task, episodes: Sequence[Episode]) -> None:
+    def __init__(self, task: Task, drawn: Episode) -> None:
         self._task = task
-        self._episodes = np.arange(len(episodes))
+        self._batch = len(drawn.values)
         schedule = task.schedule
         # Python lists: picking a scalar from them costs a tenth of picking it from an array.
         self._position: list[int] = schedule.index.tolist()
@@ -31,10 +30,10 @@ class RewardFunctions(ABC):
         self._weight: list[float] = schedule.weight.tolist()
 
     def _mixed(self, knots: Actions, t: int) -> Array:
-        """Return what stands at step t between the rows of `knots` `(K, ...)`."""
+        """Return what stands at step t between the knots of `knots` `(B, K, ...)`."""
         u = self._position[t]
         w = self._weight[u]
-        value: Array = (1 - w) * knots[self._left[u]] + w * knots[self._right[u]]
+        value: Array = (1 - w) * knots[:, self._left[u]] + w * knots[:, self._right[u]]
         return value
 
     @abstractmethod
@@ -54,39 +53,43 @@ class RewardFunctions(ABC):
         """Return where all arms stand, or a box's grid, `(B, n, d)`."""
 
 
-def make_reward_functions(task: Task, episodes: Sequence[Episode]) -> RewardFunctions:
-    """Return the reward functions of episodes of one task."""
+def make_reward_functions(task: Task, drawn: Episode) -> RewardFunctions:
+    """Return the reward functions of a batch of episodes of one task."""
     if task.contextual:
-        return ChangingArmRewards(task, episodes)
-    return BoxRewards(task, episodes) if task.continuous else FixedArmRewards(task, episodes)
-
-
-def gather(episodes: Sequence[Episode], name: str) -> Actions:
-    """Stack a field of the episodes along axis 1; one that all share is not copied."""
-    fields = [getattr(episode, name) for episode in episodes]
-    if all(field is fields[0] for field in fields):
-        shape = (fields[0].shape[0], len(fields), *fields[0].shape[1:])
-        return np.broadcast_to(fields[0][:, None], shape)
-    stacked = np.stack(fields, axis=1)
-    stacked.setflags(write=False)  # views of it are handed out
-    return stacked
+        return ChangingArmRewards(task, drawn)
+    return BoxRewards(task, drawn) if task.continuous else FixedArmRewards(task, drawn)
 
 
 class FixedArmRewards(RewardFunctions):
-    """Arms that stay where they are; their rewards at the knots are an array `(K, B, n)`."""
+    """Arms that stay where they are; their rewards at the knots are an array `(B, K, n)`."""
 
-    def __init__(self, task: Task, episodes: Sequence[Episode]) -> None:
-        super().__init__(task, episodes)
-        self._values = gather(episodes, "values")
+    def __init__(self, task: Task, drawn: Episode) -> None:
+        super().__init__(task, drawn)
+        self._values = drawn.values
+        self._alone: Array | None = None  # the rewards that all episodes share, `(K, n)`
+        if self._batch == 1 or self._values.strides[0] == 0:
+            self._alone = self._values[0]
+            return
+        _, knots, self._n = self._values.shape
+        self._all = self._values.reshape(-1)
+        self._first = np.arange(self._batch) * (knots * self._n)  # where each episode's begin
+
+    def _of_knot(self, k: int, actions: Actions) -> Array:
+        """Return the arms' rewards at a knot, `(B,)`."""
+        if self._alone is not None:
+            shared: Array = self._alone[k][actions]
+            return shared
+        picked: Array = self._all[actions + (self._first + k * self._n)]
+        return picked
 
     def rewards_of(self, t: int, actions: Actions) -> Array:
         """Pick the arms' rewards."""
         u = self._position[t]
-        w = self._weight[u]
-        ends = self._values[self._left[u] : self._right[u] + 1, self._episodes, actions]
+        w, left = self._weight[u], self._of_knot(self._left[u], actions)
+        if w == 0:
+            return left
         # The same arithmetic as `Schedule.along`, so that the optimum's regret is exactly zero.
-        expected: Array = ends[0] if w == 0 else (1 - w) * ends[0] + w * ends[-1]
-        return expected
+        return (1 - w) * left + w * self._of_knot(self._right[u], actions)
 
     def rewards(self, t: int) -> Array:
         """Return the rewards of all arms."""
@@ -94,22 +97,21 @@ class FixedArmRewards(RewardFunctions):
 
     def places(self, t: int, actions: Actions) -> Actions:
         """Return where the arms stand, at any t."""
-        place: Actions = self._task.domain[actions]
-        return place
+        return self._task.domain.take(actions, 0)
 
     def arms(self, t: int) -> Actions:
         """Return the domain, at any t."""
         domain = self._task.domain
-        return np.broadcast_to(domain, (len(self._episodes), *domain.shape))
+        return np.broadcast_to(domain, (self._batch, *domain.shape))
 
 
 class BoxRewards(FixedArmRewards):
     """Any point of the box, by the functions' expansions; the grid's points are fixed arms."""
 
-    def __init__(self, task: Task, episodes: Sequence[Episode]) -> None:
-        super().__init__(task, episodes)
-        self._coefficients = gather(episodes, "coefficients")  # (K, B, M)
-        self._centres = task.domain[gather(episodes, "centres").T]  # (B, M, d)
+    def __init__(self, task: Task, drawn: Episode) -> None:
+        super().__init__(task, drawn)
+        self._coefficients = drawn.coefficients  # (B, K, M)
+        self._centres = task.domain[drawn.centres]  # (B, M, d), or (M, d) that all share
 
     def rewards_of(self, t: int, actions: Actions) -> Array:
         """Evaluate the expansions at points `(B, d)`."""
@@ -125,13 +127,15 @@ class BoxRewards(FixedArmRewards):
 class ChangingArmRewards(RewardFunctions):
     """Arms drawn anew at each step, and functions theta^T phi, by theta at the knots."""
 
-    def __init__(self, task: Task, episodes: Sequence[Episode]) -> None:
-        super().__init__(task, episodes)
+    def __init__(self, task: Task, drawn: Episode) -> None:
+        super().__init__(task, drawn)
         features = task.kernel.feature_map()
         assert features is not None  # the task has refused any other
         self._features = features
-        self._theta = gather(episodes, "coefficients")  # (K, B, d)
-        self._arms = gather(episodes, "arms")  # (T, B, n, d)
+        assert drawn.arms is not None
+        self._episodes = np.arange(self._batch)
+        self._theta = drawn.coefficients  # (B, K, d)
+        self._arms = drawn.arms  # (B, T, n, d)
 
     def _evaluated(self, t: int, points: Actions) -> Array:
         """Evaluate the functions at points `(B, p, d)`, as `(B, p)`."""
@@ -143,14 +147,14 @@ class ChangingArmRewards(RewardFunctions):
 
     def rewards(self, t: int) -> Array:
         """Evaluate the functions at all arms of the step."""
-        return self._evaluated(t, self._arms[t])
+        return self._evaluated(t, self._arms[:, t])
 
     def places(self, t: int, actions: Actions) -> Actions:
         """Return where the arms of the step stand."""
-        place: Actions = self._arms[t, self._episodes, actions]
+        place: Actions = self._arms[self._episodes, t, actions]
         return place
 
     def arms(self, t: int) -> Actions:
         """Return the arms of the step."""
-        shown: Actions = self._arms[t]
+        shown: Actions = self._arms[:, t]
         return shown

@@ -23,6 +23,16 @@ from wgp_gym.validation import seed_list
 
 __all__ = ["BanditEnv"]
 
+NUMBERS = (
+    "expected_reward",
+    "optimal_reward",
+    "regret",
+    "cumulative_regret",
+    "variation",
+    "sup_variation",
+    "changed",
+)
+
 
 class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     """A bandit whose reward function lies in an RKHS and drifts within a variation budget.
@@ -144,10 +154,11 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
 
     def _info(self) -> Info:
         info = self.dynamics.info()
-        best = info.pop("optimal_action")
-        single = {"t": info.pop("t")} | {key: value.item() for key, value in info.items()}
-        single["optimal_action"] = best[0].copy() if self.task.continuous else best.item()
-        return single
+        for name in NUMBERS:
+            info[name] = info[name].item()
+        best = info["optimal_action"]
+        info["optimal_action"] = best[0].copy() if self.task.continuous else best.item()
+        return info
 
     def expected_rewards(self) -> Array:
         """Return, on the domain, the function that the next action meets, `(n,)`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -108,10 +109,16 @@ class SyntheticTask(Task):
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the functions of one episode."""
-        functions = Functions.draw(
-            rng, self._domain_kernel, self.schedule.num_knots, self.num_terms
-        )
-        return self.episode(functions)
+        return self.draw_batch([rng]).of_batch(0)
+
+    def draw_batch(self, generators: Sequence[np.random.Generator]) -> Episode:
+        """Draw the functions of an episode from each generator."""
+        return self.in_blocks(self._draw_block, generators)
+
+    def _draw_block(self, generators: Sequence[np.random.Generator]) -> Episode:
+        knots = self.schedule.num_knots
+        kernel, terms = self._domain_kernel, self.num_terms
+        return self.episode(Functions.draw_batch(generators, kernel, knots, terms))
 
 
 def check_sizes(name: str, schedule: Schedule, points: int, terms: int, continuous: bool) -> None:

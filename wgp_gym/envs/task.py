@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
-from wgp_gym.envs.episode import Episode, linear_episode, make_episode, rescale
+from wgp_gym.envs.episode import Episode, join, linear_episode, make_episode, stack
 from wgp_gym.envs.noise import LARGEST, SMALLEST, GaussianNoise, Noise
-from wgp_gym.envs.optimum import BoxSearch, Search, search_points
+from wgp_gym.envs.optimum import BoxSearch, PointSearch, Search
+from wgp_gym.envs.rescaling import rescale
 from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.rkhs import Functions
@@ -21,6 +22,8 @@ from wgp_gym.types import Array, Floats32, Json
 from wgp_gym.validation import check_bool, check_float, reject, shown
 
 __all__ = ["Task", "load_task", "make_task"]
+
+BLOCK_NUMBERS = 400_000  # of the episodes that are drawn at a time
 
 
 class Task(ReadOnlyArrays, ABC):
@@ -82,7 +85,7 @@ class Task(ReadOnlyArrays, ABC):
             rule = f"False for the kernel {type(kernel).__name__}, which has no finite features"
             reject("contextual", owner, rule, contextual)
         self.link = link
-        self._search: Search = BoxSearch(kernel, self.domain) if continuous else search_points
+        self._search: Search = BoxSearch(kernel, self.domain) if continuous else PointSearch()
 
     @property
     def horizon(self) -> int:
@@ -101,8 +104,33 @@ class Task(ReadOnlyArrays, ABC):
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw one episode from the generator of its functions."""
 
+    def draw_batch(self, generators: Sequence[np.random.Generator]) -> Episode:
+        """Draw an episode from each of B generators, the same as each alone.
+
+        A task whose arithmetic takes many episodes at once overrides it: see `in_blocks`.
+        """
+        return join([stack([self.draw(rng) for rng in generators])])
+
+    def in_blocks(
+        self,
+        draw: Callable[[Sequence[np.random.Generator]], Episode],
+        generators: Sequence[np.random.Generator],
+    ) -> Episode:
+        """Draw episodes with a function that draws several, one block after the other."""
+        return join([draw(generators[block]) for block in self.blocks(len(generators))])
+
+    def blocks(self, count: int) -> list[slice]:
+        """Cut so many episodes in blocks of as many as stay in cache."""
+        size = max(BLOCK_NUMBERS // self.kept_numbers, 1)
+        return [slice(start, start + size) for start in range(0, count, size)]
+
     def rescaled(self, functions: Functions) -> Functions:
         """Return the functions with the norm bound and the variation that were asked for."""
+        if self.norm_bound is None and self.variation_budget is None:
+            return functions
+        if functions.values.ndim == 3:
+            count = len(functions.values)
+            return Functions.stack([self.rescaled(functions.of_episode(i)) for i in range(count)])
         return rescale(self.schedule, functions, self.norm_bound, self.variation_budget)
 
     def episode(self, functions: Functions, arms: Floats32 | None = None) -> Episode:
@@ -110,7 +138,7 @@ class Task(ReadOnlyArrays, ABC):
 
         Args:
             functions: The K knots, on the domain; where arms are drawn anew `linear_functions`
-                of their vectors.
+                of their vectors. Those of a batch make a batch.
             arms: Where arms are drawn anew, those of every step, `(T, n, d)`, in [0, 1].
         """
         functions = self.rescaled(functions)

@@ -24,7 +24,9 @@ def on_sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     square = np.zeros(shape[:-1])
     for axis in range(shape[-1]):  # much faster than a sum over a short last axis
         square += points[..., axis] ** 2
-    points /= np.sqrt(square)[..., None]
+    length = np.sqrt(square)
+    for axis in range(shape[-1]):
+        points[..., axis] /= length
     return points
 
 

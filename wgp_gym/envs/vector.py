@@ -7,7 +7,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
@@ -22,6 +21,7 @@ from wgp_gym.envs.interface import (
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
 from wgp_gym.envs.task import Task, make_task
 from wgp_gym.problem import BanditProblem
+from wgp_gym.streams import seeded_generators
 from wgp_gym.types import Action, Actions, Array, Floats32, Info, Json, Mask
 from wgp_gym.validation import MAX_BATCH_NUMBERS, check_int, reject, seed_list
 
@@ -115,11 +115,11 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
     def _seed(self, seed: int | Sequence[int | None] | None) -> None:
         seeds = seed_list(seed, self.num_envs, gaps=True)
         if not self._generators:
-            self._generators = [seeding.np_random(one)[0] for one in seeds]
+            self._generators = seeded_generators(seeds)
             return
-        for i, one in enumerate(seeds):
-            if one is not None:
-                self._generators[i] = seeding.np_random(one)[0]
+        new = [i for i, one in enumerate(seeds) if one is not None]
+        for i, made in zip(new, seeded_generators([seeds[i] for i in new]), strict=True):
+            self._generators[i] = made
 
     def _reset(self) -> Batch:
         self.dynamics.reset(self._generators)
@@ -169,11 +169,11 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
     def _info(self) -> Info:
         """Return the infos with Gymnasium's masks: key `_x` says who has an `x`; all have."""
         info = self.dynamics.info()
-        info["t"] = np.full(self.num_envs, info["t"])
-        masks = zip(
-            (f"_{key}" for key in info), np.ones((len(info), self.num_envs), bool), strict=True
-        )
-        return {key: value.copy() for key, value in info.items()} | dict(masks)
+        masks = np.ones((len(info), self.num_envs), bool)
+        for key, mask in zip(tuple(info), masks, strict=True):
+            info[key] = np.full(self.num_envs, info[key]) if key == "t" else info[key].copy()
+            info["_" + key] = mask
+        return info
 
     def expected_rewards(self) -> Array:
         """Return, on the domain, the functions that the next actions meet, `(B, n)`."""

@@ -27,7 +27,7 @@ from wgp_agents.gp.model import Posterior
 from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
 from wgp_agents.kernels.bands import bank_squares, replayed_squares
-from wgp_agents.kernels.play_record import PLAYS, PlayArrays, put_away
+from wgp_agents.kernels.play_record import PLAYS, PlayArrays, record_play
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask
 
@@ -36,8 +36,6 @@ __all__ = ["PlayRecord", "band_of", "squared_errors"]
 TAIL, NORMAL = 0.975, 1.959963984540054  # a quantile, and that of the normal distribution
 DRIFTS = (0.0, 0.003, 0.01, 0.03, 0.1)
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
-BLOCK = 32  # plays that are put away at once
-ONE_STEP: Array = np.ones(1)
 AT_ONCE = 64  # learners whose plays have their features at the same time
 
 
@@ -96,7 +94,7 @@ class PlayRecord:
         time_comes_first: Whether the time of a play goes by before it: see `Surrogate`.
     """
 
-    _constants = ("_first", "_problem", "_bank", "_action_set")
+    _constants = ("_first", "_problem", "_bank", "_action_set", "_one", "_nowhere")
 
     def __init__(self, problem: BanditProblem, *, time_comes_first: bool = False) -> None:
         self._first = time_comes_first
@@ -111,14 +109,9 @@ class PlayRecord:
             seen=np.zeros(batch, np.int64),
         )
         self._clock = np.zeros(batch)  # the steps of the world that have gone by
-        self._recent: list[tuple[Actions, Array, Mask, Array]] = []
+        self._one, self._nowhere = np.ones(batch), np.zeros((batch, 0))
         self._bank: ModelBank | None = None
         self._action_set: ActionSet | None = None
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return all, with every play put away."""
-        self._put_away()
-        return vars(self)
 
     def _check_state(self) -> None:
         check_counts(self, "seen", self.kept.seen, 2**62)
@@ -128,7 +121,6 @@ class PlayRecord:
 
     def clear(self, mask: Mask) -> None:
         """Forget the plays of the learners in `mask` `(B,)`."""
-        self._put_away()
         for array in self.kept:
             array[mask] = 0
         self.kept.time[mask] = -1
@@ -141,31 +133,16 @@ class PlayRecord:
 
         `elapsed` are the steps that go by with it, `(B,)`; None: one.
         """
-        recent, before = self._recent, self._clock
-        self.elapse(ONE_STEP if elapsed is None else elapsed, active)
-        clock = self._clock if self._first else before
-        recent.append((actions.copy(), rewards.copy(), active, clock))
-        if len(recent) == BLOCK:
-            self._put_away()
+        arms, places, steps = actions, self._nowhere, self._one if elapsed is None else elapsed
+        if self._problem.contextual:
+            arms, places = self.kept.seen, actions
+        elif self._problem.continuous:
+            arms = self._tools()[1].embed(actions).actions
+        record_play(arms, places, rewards, active, steps, self._first, self._clock, *self.kept)
 
     def elapse(self, steps: Array, active: Mask) -> None:
-        """Let `steps`, `(B,)` or `(1,)`, go by for the learners in `active`."""
-        self._clock = self._clock + active * steps
-
-    def _put_away(self) -> None:
-        """Write the plays of the last steps into the arrays."""
-        if not self._recent:
-            return
-        columns = zip(*self._recent, strict=True)
-        actions, rewards, active, clock = (np.array(column) for column in columns)
-        self._recent.clear()
-        arms, places = actions, np.zeros((*rewards.shape, 0))
-        if self._problem.contextual:
-            arms, places = np.zeros(rewards.shape, np.int64), actions
-        elif self._problem.continuous:
-            points = actions.reshape(-1, actions.shape[2])
-            arms = self._tools()[1].embed(points).actions.reshape(rewards.shape)
-        put_away(arms, places, rewards, active, clock, self.kept)
+        """Let `steps` `(B,)` go by for the learners in `active`."""
+        self._clock += active * steps
 
     def squared_errors(self, mean: Array, arms: Array | None) -> Array:
         """Return what the bank expects of (f - mean)^2, `(B, n)`; see the function of this name.
@@ -174,7 +151,6 @@ class PlayRecord:
             mean: The means on the domain, or of `arms`, `(B, n)`.
             arms: Where arms are drawn anew at each step, those last shown, `(B, n, d)`.
         """
-        self._put_away()
         bank, action_set = self._tools()
         # Half the degrees of freedom after so many plays that tell of scales.
         fade, told = bank.rates.scale, plays_from_a_change(self.kept.time, self.kept.reward)

@@ -208,7 +208,7 @@ class GPAgent(Agent):
 
     def _widths(self) -> Array:
         """Return beta of every learner, `(B,)`."""
-        return self.width(self._record.kept.seen, self.width_gain)
+        return self.width(self._record.seen, self.width_gain)
 
     def width_gain(self) -> Array:
         """Return the information gain that beta takes, `(B,)`.

@@ -27,7 +27,7 @@ from wgp_agents.gp.model import Posterior
 from wgp_agents.gp.surrogates.bank import ModelBank, clip_outliers
 from wgp_agents.gp.surrogates.kernel_features import kernel_features
 from wgp_agents.kernels.bands import bank_squares, replayed_squares
-from wgp_agents.kernels.play_record import PLAYS, PlayArrays, record_play
+from wgp_agents.kernels.play_record import PLAYS, PlayArrays, put_away
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask
 
@@ -36,6 +36,7 @@ __all__ = ["PlayRecord", "band_of", "squared_errors"]
 TAIL, NORMAL = 0.975, 1.959963984540054  # a quantile, and that of the normal distribution
 DRIFTS = (0.0, 0.003, 0.01, 0.03, 0.1)
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
+BLOCK = 32  # plays that are put away at once
 AT_ONCE = 64  # learners whose plays have their features at the same time
 
 
@@ -94,7 +95,10 @@ class PlayRecord:
         time_comes_first: Whether the time of a play goes by before it: see `Surrogate`.
     """
 
-    _constants = ("_first", "_problem", "_bank", "_action_set", "_one", "_nowhere")
+    _constants = (
+        *("_first", "_problem", "_bank", "_action_set"),
+        *("_actions", "_rewards", "_active", "_steps"),
+    )
 
     def __init__(self, problem: BanditProblem, *, time_comes_first: bool = False) -> None:
         self._first = time_comes_first
@@ -109,18 +113,29 @@ class PlayRecord:
             seen=np.zeros(batch, np.int64),
         )
         self._clock = np.zeros(batch)  # the steps of the world that have gone by
-        self._one, self._nowhere = np.ones(batch), np.zeros((batch, 0))
+        # The last plays, not put away yet, in the form of `Agent._learn`.
+        self._count, rows = 0, (BLOCK, batch)
+        arms = not (problem.contextual or problem.continuous)
+        self._actions = np.zeros(rows, np.int64) if arms else np.zeros((*rows, dim))
+        self._rewards, self._active, self._steps = np.zeros(rows), np.zeros(rows, bool), np.ones(rows)
         self._bank: ModelBank | None = None
         self._action_set: ActionSet | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return all, with every play put away."""
+        self._put_away()
+        return vars(self)
 
     def _check_state(self) -> None:
         check_counts(self, "seen", self.kept.seen, 2**62)
         check_counts(self, "time", self.kept.time + 1, 2**62)
         most = 2**62 if self._problem.contextual else len(self._problem.domain) - 1
         check_counts(self, "arm", self.kept.arm, most)
+        check_counts(self, "count", np.array([self._count]), 0)
 
     def clear(self, mask: Mask) -> None:
         """Forget the plays of the learners in `mask` `(B,)`."""
+        self._put_away()
         for array in self.kept:
             array[mask] = 0
         self.kept.time[mask] = -1
@@ -133,16 +148,38 @@ class PlayRecord:
 
         `elapsed` are the steps that go by with it, `(B,)`; None: one.
         """
-        arms, places, steps = actions, self._nowhere, self._one if elapsed is None else elapsed
-        if self._problem.contextual:
-            arms, places = self.kept.seen, actions
-        elif self._problem.continuous:
-            arms = self._tools()[1].embed(actions).actions
-        record_play(arms, places, rewards, active, steps, self._first, self._clock, *self.kept)
+        k = self._count
+        self._actions[k], self._rewards[k], self._active[k] = actions, rewards, active
+        if elapsed is not None:
+            self._steps[k] = elapsed
+        self._count = k + 1
+        if k + 1 == BLOCK:
+            self._put_away()
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Let `steps` `(B,)` go by for the learners in `active`."""
+        self._put_away()
         self._clock += active * steps
+
+    def seen(self) -> Indices:
+        """Return how many plays of each learner there were, `(B,)`."""
+        self._put_away()
+        return self.kept.seen
+
+    def _put_away(self) -> None:
+        """Write the last plays into the arrays."""
+        count, actions = self._count, self._actions
+        if not count:
+            return
+        arms, places = actions, np.zeros((BLOCK, len(self._clock), 0))
+        if self._problem.contextual:
+            arms, places = np.zeros(self._rewards.shape, np.int64), actions
+        elif self._problem.continuous:
+            points = actions.reshape(-1, actions.shape[2])
+            arms = self._tools()[1].embed(points).actions.reshape(self._rewards.shape)
+        rows = arms, places, self._rewards, self._active, self._steps
+        put_away(count, *rows, self._first, self._clock, self.kept)
+        self._count, self._steps[:count] = 0, 1.0
 
     def squared_errors(self, mean: Array, arms: Array | None) -> Array:
         """Return what the bank expects of (f - mean)^2, `(B, n)`; see the function of this name.
@@ -151,6 +188,7 @@ class PlayRecord:
             mean: The means on the domain, or of `arms`, `(B, n)`.
             arms: Where arms are drawn anew at each step, those last shown, `(B, n, d)`.
         """
+        self._put_away()
         bank, action_set = self._tools()
         # Half the degrees of freedom after so many plays that tell of scales.
         fade, told = bank.rates.scale, plays_from_a_change(self.kept.time, self.kept.reward)

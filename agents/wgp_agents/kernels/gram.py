@@ -264,22 +264,8 @@ def fill_posteriors(active: Mask, basis: Basis, state: DiscountArrays, tight: Ar
             fill_posterior(i, basis, state, tight, R, R2, work)
 
 
-def learn(
-    features: Array,
-    rewards: Array,
-    active: Mask,
-    discount: Array,
-    basis: Basis,
-    state: DiscountArrays,
-) -> None:
-    """Discount, add an observation and compute the posterior of every active learner."""
-    *arrays, tight = state
-    wanted = tight if tight.shape[1] else None
-    fill_learned(features, rewards, active, discount, *basis, *arrays, wanted)
-
-
 @compiled
-def fill_learned(
+def learn(
     features: Array,
     rewards: Array,
     active: Mask,
@@ -298,7 +284,11 @@ def fill_learned(
     gain: Array,
     tight: Array | None,
 ) -> None:
-    """Do what `learn` does. Arrays come one by one: of a tuple, Python's call takes far longer."""
+    """Discount, add an observation and compute the posterior of every active learner.
+
+    Arrays come one by one, those of `Basis` and of `DiscountArrays`: a call from Python takes
+    several times as long with tuples of them. `tight` is None if it is not wanted.
+    """
     basis, size = Basis(phi, regularization, rank, residual, prior), len(phi)
     # `tight` has no part in the state here: it may be None
     state = DiscountArrays(gram, target, lost, double_gram, mean, variance, gain, variance)

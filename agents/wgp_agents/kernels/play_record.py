@@ -10,7 +10,7 @@ from typing import NamedTuple
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["PLAYS", "PlayArrays", "record_play"]
+__all__ = ["PLAYS", "PlayArrays", "put_away"]
 
 PLAYS = 128  # W: a power of 2, so that a remainder is cheap
 
@@ -50,7 +50,8 @@ def move_play(i: int, source: int, target: int, kept: PlayArrays) -> None:
 
 
 @compiled
-def record_play(
+def put_away(
+    count: int,
     arms: Indices,
     places: Array,
     rewards: Array,
@@ -58,39 +59,35 @@ def record_play(
     steps: Array,
     time_comes_first: bool,
     clock: Array,
-    arm: Indices,
-    place: Array,
-    reward: Array,
-    time: Indices,
-    then: Array,
-    seen: Indices,
+    kept: PlayArrays,
 ) -> None:
-    """Take in a play of every active learner, and let time go by.
+    """Take in plays of each learner, in their order, and let time go by.
 
     Args:
-        arms: What was played, `(B,)`; not read where arms are drawn anew.
-        places: The points then, `(B, d)`, d as in `PlayArrays.place`.
-        rewards: `(B,)`.
-        active: Which plays count, `(B,)`.
-        steps: How many steps of the world go by with them, `(B,)`.
+        count: How many rows of the following count, K.
+        arms: What was played, `(>= K, B)`; not read where arms are drawn anew.
+        places: The points then, `(>= K, B, d)`, d as in `PlayArrays.place`.
+        rewards: `(>= K, B)`.
+        active: Which plays count, `(>= K, B)`.
+        steps: How many steps of the world go by with each, `(>= K, B)`.
         time_comes_first: Whether they go by before the play.
         clock: The steps that have gone by, `(B,)`.
-        arm, place, reward, time, then, seen: `PlayArrays`; one by one, a call takes a fifth of the
-            time.
+        kept: Where the plays go.
     """
-    kept, dim = PlayArrays(arm, place, reward, time, then, seen), place.shape[2]
-    for i in range(len(rewards)):
-        if not active[i]:
-            continue
-        before = clock[i]
-        clock[i] += steps[i]
-        t = kept.seen[i]
-        j = t & (PLAYS - 1)
-        if t >= PLAYS:
-            move_play(i, j, PLAYS + (kept.arm[i, j] & (PLAYS - 1)), kept)
-        kept.arm[i, j] = arms[i] if dim == 0 else t
-        kept.reward[i, j], kept.time[i, j] = rewards[i], t
-        kept.clock[i, j] = clock[i] if time_comes_first else before
-        for c in range(dim):
-            kept.place[i, j, c] = places[i, c]
-        kept.seen[i] += 1
+    dim = kept.place.shape[2]
+    for i in range(rewards.shape[1]):
+        for k in range(count):
+            if not active[k, i]:
+                continue
+            before = clock[i]
+            clock[i] += steps[k, i]
+            t = kept.seen[i]
+            j = t & (PLAYS - 1)
+            if t >= PLAYS:
+                move_play(i, j, PLAYS + (kept.arm[i, j] & (PLAYS - 1)), kept)
+            kept.arm[i, j] = arms[k, i] if dim == 0 else t
+            kept.reward[i, j], kept.time[i, j] = rewards[k, i], t
+            kept.clock[i, j] = clock[i] if time_comes_first else before
+            for c in range(dim):
+                kept.place[i, j, c] = places[k, i, c]
+            kept.seen[i] += 1

@@ -261,8 +261,11 @@ class Agent(Stateful, ABC):
                 (`takes_elapsed`). In either case the agent is then as it was.
         """
         with self._lock:
-            learns = self._learners("observe", active)
-            if active is not None:
+            if active is None:
+                self._require_reset()
+                learns = self._everyone.copy()
+            else:
+                learns = self._learners("observe", active)
                 if not learns.any():
                     return
                 action, reward = of_active(action, learns), of_active(reward, learns)
@@ -340,8 +343,11 @@ class Agent(Stateful, ABC):
         self, action: Action, arms: ArrayLike | None, learns: Mask, owner: str
     ) -> tuple[Actions, Array | None]:
         """Return actions as learners get them, and the arms meant where they change."""
-        actions = checked_actions(self._wrapped.inwards(action), self.problem, owner)
-        if not self.problem.contextual and arms is None:
+        problem = self.problem
+        if self._wrapped.low is not None:
+            action = self._wrapped.inwards(action)
+        actions = checked_actions(action, problem, owner)
+        if arms is None and not problem.contextual:
             return actions, None
         meant = self._meant(arms, learns, owner)
         return meant[np.arange(self.num_learners), actions], meant

@@ -119,9 +119,9 @@ def test_the_beta_posterior_counts_successes_and_failures(
 ) -> None:
     shapes: list[Any] = []
 
-    def _draw(uniform: UniformStreams, first: Array, second: Array) -> Array:
-        shapes.append((first, second))
-        return beta_variates(uniform, first, second)
+    def _draw(uniform: UniformStreams, successes: Array, trials: Array) -> Array:
+        shapes.append((1 + successes, 1 + trials - successes))
+        return beta_variates(uniform, successes, trials)
 
     monkeypatch.setattr(posterior, "beta_variates", _draw)
     agent = made(problem(3, np.full(2, 0.5)), **parameters)

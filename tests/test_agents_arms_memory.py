@@ -154,9 +154,8 @@ BETAS = [(1, 1), (1, 3), (2.5, 1), (7, 300), (300, 7), (60, 50), (1.001, 1e5), (
 @pytest.mark.parametrize(("a", "b"), BETAS)
 def test_beta_variates_have_their_distribution(a: float, b: float) -> None:
     streams, shape = UniformStreams(list(range(100))), (100, 4)
-    draws = [
-        beta_variates(streams, np.full(shape, 1.0 * a), np.full(shape, 1.0 * b)) for _ in range(100)
-    ]
+    successes, trials = np.full(shape, a - 1.0), np.full(shape, a + b - 2.0)
+    draws = [beta_variates(streams, successes, trials) for _ in range(100)]
     assert stats.kstest(np.ravel(draws), stats.beta(a, b).cdf).statistic < 0.0114
     between = np.corrcoef(np.reshape(draws, (-1, 4)).T) - np.eye(4)
     assert np.abs(between).max() < 0.045  # 4.5 standard errors
@@ -171,11 +170,12 @@ def test_normal_variates_have_their_distribution() -> None:
 
 
 def test_variates_of_a_learner_do_not_depend_on_the_others() -> None:
-    shape = np.linspace(1.0, 9.0, 12).reshape(4, 3)
+    successes = np.linspace(0.0, 8.0, 12).reshape(4, 3)
+    trials = successes + successes[::-1]
     many, one = UniformStreams([5, 6, 7, 8]), UniformStreams([7])
     for _ in range(20):
-        together = beta_variates(many, shape, shape[::-1].copy())
-        alone = beta_variates(one, shape[2:3], shape[1:2])
+        together = beta_variates(many, successes, trials)
+        alone = beta_variates(one, successes[2:3], trials[2:3])
         np.testing.assert_array_equal(together[2:3], alone)
         np.testing.assert_array_equal(normal_variates(many, 3)[2:3], normal_variates(one, 3))
 

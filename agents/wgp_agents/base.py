@@ -75,7 +75,7 @@ class Agent(Stateful, ABC):
     """Whether time may go by otherwise than by one step a play: see `observe` and `elapse`."""
     learns_by_acting: bool = True
     """Whether `act` may change more of the state than random streams, `arms` and `allowed`."""
-    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows")
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows", "_shape")
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__()
@@ -83,6 +83,7 @@ class Agent(Stateful, ABC):
         self.problem: BanditProblem = self._read_problem()
         self.batched = self.problem.batch_size is not None
         self.num_learners = self.problem.batch_size or 1
+        self._shape = (self.num_learners,) if self.batched else ()  # of rewards
         self.arms: Array | None = None
         self.allowed: Mask | None = None
         self._everyone = np.ones(self.num_learners, bool)
@@ -183,7 +184,6 @@ class Agent(Stateful, ABC):
         self._restart(mask)
         self._units.expect(self._reward_bounds(), self.problem.horizon)
 
-    @locked
     def act(self, observation: Observation = None, *, allowed: ArrayLike | None = None) -> Action:
         """Choose an action.
 
@@ -200,24 +200,28 @@ class Agent(Stateful, ABC):
             ValueError: If the observation does not show the arms where it should, `allowed` leaves
                 a learner no arm, or the agent cannot keep to it.
         """
-        uniform = self._require_reset()
-        mask = None if allowed is None else self._checked_allowed(allowed)
-        before = self.arms, self.allowed, self._unanswered
-        if self.problem.contextual:
-            self._wrapped.check_shown("act")
-            rows = rows_of(observation, self.problem, self.num_learners)
-            shown = shown_arms(rows, self.problem)
-            first = (self._unanswered == 0) | ~self._last_shown(shown)
-            self.arms, self._unanswered = shown, self._unanswered + first
-        self.allowed = mask
-        try:
-            actions = self._wrapped.outwards(self._choose(uniform))
-        except Exception:  # a choice that was refused has shown nothing
-            self.arms, self.allowed, self._unanswered = before
-            raise
+        with self._lock:
+            uniform = self._require_reset()
+            mask = None if allowed is None else self._checked_allowed(allowed)
+            before = self.arms, self.allowed, self._unanswered
+            if self.problem.contextual:
+                self._look(observation)
+            self.allowed = mask
+            try:
+                actions = self._wrapped.outwards(self._choose(uniform))
+            except Exception:  # a choice that was refused has shown nothing
+                self.arms, self.allowed, self._unanswered = before
+                raise
         if self.batched:
             return actions
-        return actions[0] if self.problem.continuous else int(actions[0])
+        return actions[0] if self.problem.continuous else actions.item()
+
+    def _look(self, observation: Observation) -> None:
+        """Take in the arms that an observation shows."""
+        self._wrapped.check_shown("act")
+        shown = shown_arms(rows_of(observation, self.problem, self.num_learners), self.problem)
+        first = (self._unanswered == 0) | ~self._last_shown(shown)
+        self.arms, self._unanswered = shown, self._unanswered + first
 
     def _checked_allowed(self, allowed: ArrayLike) -> Mask:
         """Return which arms may be played now, `(B, n)`."""
@@ -228,7 +232,6 @@ class Agent(Stateful, ABC):
             reject("allowed", "act", f"left out: {owner} does not keep to a mask", allowed)
         return checked_allowed(allowed, (self.num_learners, len(self.problem.domain)))
 
-    @locked
     def observe(
         self,
         action: Action,
@@ -259,25 +262,29 @@ class Agent(Stateful, ABC):
                 finite, or `elapsed` is not 1 and the agent knows no time but its plays
                 (`takes_elapsed`). In either case the agent is then as it was.
         """
-        learns = self._learners("observe", active)
-        if active is not None:
-            if not learns.any():
-                return
-            action, reward = of_active(action, learns), of_active(reward, learns)
-        actions, meant = self._checked_plays(action, arms, learns, "observe")
-        rewards = checked_rewards(reward, (self.num_learners,) if self.batched else ())
-        steps = checked_elapsed("elapsed", "observe", elapsed, learns)
-        if steps is not None and not self.takes_elapsed:
-            reject("elapsed", "observe", f"1: {type(self).__name__} {TIMELESS}", elapsed)
-        if self._wrapped.rewards and self.takes_units:
-            self._units.changed(self._wrapped.rewards, self.problem)
-        self._units.watch(rewards, learns)
-        if steps is None:
-            self._learn(actions, rewards, learns)
-        else:
-            self._learn_elapsed(actions, rewards, learns, steps)
-        if meant is not None:
-            self._unanswered[learns & self._last_shown(meant)] = 0
+        with self._lock:
+            if active is None:
+                self._require_reset()
+                learns = self._everyone.copy()
+            else:
+                learns = self._learners("observe", active)
+                if not learns.any():
+                    return
+                action, reward = of_active(action, learns), of_active(reward, learns)
+            actions, meant = self._checked_plays(action, arms, learns, "observe")
+            rewards = checked_rewards(reward, self._shape)
+            steps = checked_elapsed("elapsed", "observe", elapsed, learns)
+            if steps is not None and not self.takes_elapsed:
+                reject("elapsed", "observe", f"1: {type(self).__name__} {TIMELESS}", elapsed)
+            if self._wrapped.rewards and self.takes_units:
+                self._units.changed(self._wrapped.rewards, self.problem)
+            self._units.watch(rewards, learns)
+            if steps is None:
+                self._learn(actions, rewards, learns)
+            else:
+                self._learn_elapsed(actions, rewards, learns, steps)
+            if meant is not None:
+                self._unanswered[learns & self._last_shown(meant)] = 0
 
     @locked
     def elapse(self, steps: ArrayLike, *, active: ArrayLike | None = None) -> None:
@@ -338,8 +345,11 @@ class Agent(Stateful, ABC):
         self, action: Action, arms: ArrayLike | None, learns: Mask, owner: str
     ) -> tuple[Actions, Array | None]:
         """Return actions as learners get them, and the arms meant where they change."""
-        actions = checked_actions(self._wrapped.inwards(action), self.problem, owner)
-        if not self.problem.contextual and arms is None:
+        problem = self.problem
+        if self._wrapped.low is not None:
+            action = self._wrapped.inwards(action)
+        actions = checked_actions(action, problem, owner)
+        if arms is None and not problem.contextual:
             return actions, None
         meant = self._meant(arms, learns, owner)
         return meant[np.arange(self.num_learners), actions], meant

@@ -16,6 +16,7 @@ from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
+from wgp_agents.kernels.arm_statistics import in_unit
 from wgp_agents.parameters import checked_ends, per_learner, reward_ends
 from wgp_gym.problem import LONGEST
 from wgp_gym.types import Array, Indices, Mask
@@ -85,7 +86,7 @@ class ArmsAgent(Agent):
         self._clear(mask)
 
     def _learn(self, actions: Indices, rewards: Array, active: Mask) -> None:
-        self._take(actions, (rewards - self._low) / self._width, active)
+        self._take(actions, in_unit(rewards, self._low, self._width), active)
 
     def _reward_bounds(self) -> RewardBounds | None:
         if self.problem.noise_scale is None:
@@ -187,7 +188,7 @@ class IndexAgent(ArmsAgent):
     def _learn_elapsed(
         self, actions: Indices, rewards: Array, active: Mask, elapsed: Array
     ) -> None:
-        self.statistics.add(actions, (rewards - self._low) / self._width, active, elapsed)
+        self.statistics.add(actions, in_unit(rewards, self._low, self._width), active, elapsed)
 
     def _elapse(self, steps: Array, active: Mask) -> None:
         self.statistics.elapse(steps, active)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wgp_agents.arms.statistics import ArmStatistics
+from wgp_agents.kernels.arm_statistics import fill_upper_bounds
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["NOBODY", "exploration_level", "force", "forced_exploration", "upper_bound"]
@@ -20,10 +21,9 @@ def upper_bound(statistics: ArmStatistics, factor: Array, total: Array | Indices
         factor: `(B,)`, at least 0.
         total: What stands for time, `(B,)`; below 1, where the root is none, counts as 1.
     """
-    logarithm = np.log(np.maximum(total, 1.0))[:, None]
-    played = statistics.played()
-    padding = np.sqrt(logarithm / np.where(played, statistics.counts, 1.0))
-    return np.where(played, statistics.mean() + factor[:, None] * padding, np.inf)
+    index = np.empty(statistics.counts.shape)
+    fill_upper_bounds(statistics.counts, statistics.sums, factor, total, index)
+    return index
 
 
 def exploration_level(steps: Indices, c: Array) -> Array:

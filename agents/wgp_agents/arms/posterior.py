@@ -15,6 +15,7 @@ import numpy as np
 from wgp_agents.arms.statistics import ArmStatistics
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import beta_variates, normal_variates
+from wgp_agents.kernels.arm_statistics import toss
 from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import check_choice
 
@@ -22,7 +23,6 @@ __all__ = ["ArmPosterior", "Prior"]
 
 Prior = Literal["beta", "gaussian"]
 SMALLEST_NOISE = 1e-3  # as elsewhere here: a noise variance of at least 1e-6
-GOLDEN = (5**0.5 - 1) / 2
 
 
 class ArmPosterior:
@@ -63,8 +63,7 @@ class ArmPosterior:
         counts, sums = self.plays.counts, self.plays.sums
         if self.prior == "beta":
             self._coin = uniform.draw()
-            failures = np.maximum(counts - sums, 0.0)  # rounding may go below
-            return beta_variates(uniform, 1 + sums, 1 + failures)
+            return beta_variates(uniform, sums, counts)
         variance = np.maximum(noise, SMALLEST_NOISE)[:, None] ** 2
         weight = counts + variance
         normal = normal_variates(uniform, counts.shape[1])
@@ -88,6 +87,7 @@ class ArmPosterior:
         while others do not.
         """
         if self.prior == "beta":
-            rewards = (self._coin < rewards).astype(float)  # clips to [0, 1]: 0 <= coin < 1
-            self._coin = np.where(active, (self._coin + GOLDEN) % 1.0, self._coin)
+            successes = np.empty(len(rewards))
+            toss(rewards, active, self._coin, successes)
+            rewards = successes
         self.plays.add(arms, rewards, active, elapsed)

@@ -17,7 +17,7 @@ import numpy as np
 
 from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.detectors.detector import Detector
-from wgp_agents.kernels.arm_statistics import add_plays, expire, fade, slide
+from wgp_agents.kernels.arm_statistics import add_plays, expire, fade, fade_and_add, slide
 from wgp_agents.kernels.elapsed import faded
 from wgp_gym.types import Array, Indices, Mask
 
@@ -127,16 +127,17 @@ class DiscountedPlays(ArmStatistics):
         self, arms: Indices, rewards: Array, active: Mask, elapsed: Array | None = None
     ) -> None:
         """Let the learners in `active` forget a little, and take in one play of each."""
-        if elapsed is None:
-            fade(active, self.discount, self.counts, self.sums)
-        else:
-            self.elapse(elapsed, active)
-        add_plays(arms, rewards, active, self.counts, self.sums, self.steps)
+        discount = self.discount if elapsed is None else self._left(elapsed)
+        kept = self.counts, self.sums, self.steps
+        fade_and_add(arms, rewards, active, discount, *kept)
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Let the learners in `active` forget by gamma^steps."""
-        left = faded(self.discount[:, None], steps)[:, 0].copy()
-        fade(active, left, self.counts, self.sums)
+        fade(active, self._left(steps), self.counts, self.sums)
+
+    def _left(self, steps: Array) -> Array:
+        """Return gamma^steps, `(B,)`."""
+        return faded(self.discount[:, None], steps)[:, 0].copy()
 
 
 class WindowPlays(ArmStatistics):

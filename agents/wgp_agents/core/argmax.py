@@ -8,11 +8,11 @@ from typing import NoReturn
 import numpy as np
 
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.kernels.jit import compiled
+from wgp_agents.kernels.scores import fill_argmax
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask
 
-__all__ = ["TIE", "anywhere", "argmax", "not_finite"]
+__all__ = ["TIE", "anywhere", "argmax", "fill_argmax", "not_finite"]
 
 TIE = 1e-9  # values this close to the best count as equal to it
 
@@ -32,7 +32,7 @@ def argmax(index: Array, uniform: Array, allowed: Mask | None = None) -> Indices
         kept = np.where(allowed, index, -math.inf)
         none = kept.max(axis=1, keepdims=True) == -math.inf  # then all allowed ones tie
         index = np.where(none & allowed, 0.0, kept)
-    chosen = np.zeros(len(index), np.int64)
+    chosen = np.empty(len(index), np.int64)
     if not fill_argmax(index, uniform, TIE, chosen):
         not_finite()
     return chosen
@@ -60,31 +60,3 @@ def not_finite() -> NoReturn:
         "The agent's posterior is not finite, so there is no best action. A larger "
         "'regularization', or smaller rewards, 'noise_scale' and 'norm_bound', may help."
     )
-
-
-@compiled
-def is_tied(value: float, least: float) -> bool:
-    """Return whether an index is one of the largest; all are where all are minus infinity."""
-    return value >= least or least == -math.inf
-
-
-@compiled
-def fill_argmax(index: Array, uniform: Array, tie: float, chosen: Indices) -> bool:
-    """Fill in the index of the largest number of every learner; return whether all are numbers."""
-    numbers = True
-    for i in range(len(index)):
-        best, count = -math.inf, 0
-        for value in index[i]:
-            numbers &= value == value
-            if value > best:
-                best = value
-        for value in index[i]:
-            count += is_tied(value, best - tie)
-        rank = min(int(uniform[i] * count), count - 1)  # which of the tied ones is chosen
-        for k in range(index.shape[1]):
-            if is_tied(index[i, k], best - tie):
-                if rank == 0:
-                    chosen[i] = k
-                    break
-                rank -= 1
-    return numbers

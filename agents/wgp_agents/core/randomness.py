@@ -24,7 +24,7 @@ class UniformStreams:
 
     def __init__(self, seeds: Sequence[int | None]) -> None:
         self._generators = [stream(seed) for seed in seeds]
-        self._block = np.empty((BLOCK, len(seeds)))
+        self._block = np.zeros((BLOCK, len(seeds)))
         self._used = BLOCK
 
     def _check_state(self) -> None:

@@ -15,7 +15,7 @@ from wgp_gym.validation import reject, shown
 
 __all__ = ["FORMAT", "restoration", "state_of"]
 
-FORMAT = 2
+FORMAT = 3
 ENTRIES = (np.ndarray, bool, int, float, str, type(None))
 
 

@@ -25,13 +25,15 @@ def normal_variates(uniform: UniformStreams, count: int) -> Array:
     return variates
 
 
-def beta_variates(uniform: UniformStreams, first: Array, second: Array) -> Array:
-    """Return variates of Beta(a, b), `(B, K)`, for a and b of at least 1; exact up to rounding.
+def beta_variates(uniform: UniformStreams, successes: Array, trials: Array) -> Array:
+    """Return variates of Beta(1 + S, 1 + N - S), `(B, K)`; exact up to rounding.
+
+    S and N, the successes and trials, need not be whole; S counts as at most N.
 
     They come by rejection from a log-logistic law: at most 4 / e = 1.47 trials on average.
     """
-    variates = np.empty(first.shape)
-    fill_beta(seeds_of(uniform), first, second, variates)
+    variates = np.empty(trials.shape)
+    fill_beta(uniform.draw(), successes, trials, variates)
     return variates
 
 

@@ -16,15 +16,24 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wgp_agents.core.argmax import TIE, not_finite
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import normal_variates
 from wgp_agents.gp.action_sets import Points, Score
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Surrogate
-from wgp_agents.kernels.scores import sampled_scores, upper_bounds
+from wgp_agents.kernels.scores import best_upper_bounds, sampled_scores, upper_bounds
 from wgp_agents.parameters import per_learner
 from wgp_gym.types import Array, Indices
 
-__all__ = ["NOTHING", "Acquisition", "RandomWidth", "ThompsonSampling", "UpperBound", "scorer"]
+__all__ = [
+    "NOTHING",
+    "Acquisition",
+    "RandomWidth",
+    "ThompsonSampling",
+    "UpperBound",
+    "best_arms",
+    "scorer",
+]
 
 
 NOTHING: Array = np.empty(0)  # what an acquisition has drawn that draws nothing
@@ -123,6 +132,26 @@ class ThompsonSampling(Acquisition):
         weights = draw[:, : features.shape[1]]
         deviations = (weights[:, None] @ features)[:, 0]
         return mean + width[:, None] * deviations
+
+
+def best_arms(prediction: Prediction, width: Array, uniform: Array) -> Indices:
+    """Return the arm of each learner's largest upper bound, `(B,)`.
+
+    It is that of `UpperBound` and `argmax`, in one loop.
+
+    Args:
+        prediction: The posterior of all arms, `(B, n)`.
+        width: beta, `(B,)`.
+        uniform: One draw from [0, 1) for each learner, `(B,)`.
+
+    Raises:
+        ValueError: If a bound is not finite.
+    """
+    mean, _, variance = prediction
+    chosen = np.empty(len(mean), np.int64)
+    if not best_upper_bounds(mean, variance, width, uniform, TIE, chosen):
+        not_finite()
+    return chosen
 
 
 def scorer(

@@ -12,15 +12,15 @@ from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
-from wgp_agents.gp.acquisition import Acquisition, UpperBound, scorer
-from wgp_agents.gp.action_sets import ActionSet, Plays
+from wgp_agents.gp.acquisition import Acquisition, UpperBound, best_arms, scorer
+from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
 from wgp_agents.gp.bands import PlayRecord
 from wgp_agents.gp.confidence import ConfidenceWidth, GivenWidth
 from wgp_agents.gp.gain_bounds import GAINS, GainBounds, GainChoice, check_gains, checked_forgetting
 from wgp_agents.gp.model import Interval, ModelParameters, Posterior, gp_model, posterior_of
 from wgp_agents.gp.restart_rule import RestartRule
 from wgp_agents.gp.source import FeatureChoice
-from wgp_agents.gp.surrogates.base import Prediction, Surrogate
+from wgp_agents.gp.surrogates.base import Prediction, Surrogate, keeps_posterior
 from wgp_agents.gp.tuning import BudgetChoice, Forgetting, GammaChoice
 from wgp_agents.gp.width import Confidence, WidthForm, deng_width
 from wgp_gym.types import Actions, Array, Mask, PerLearner
@@ -112,7 +112,7 @@ class GPAgent(Agent):
     takes_allowed = True
     takes_elapsed = True
     learns_by_acting = False
-    _constants = ("takes_elapsed", "learns_by_acting")
+    _constants = ("takes_elapsed", "learns_by_acting", "_plain")
 
     def __init__(
         self,
@@ -171,10 +171,13 @@ class GPAgent(Agent):
         if forgetting is not None:
             forgetting = checked_forgetting(owner, forgetting, self.action_set.basis, problem)
         self.forgetting = forgetting
-        self._steps = np.zeros(self.num_learners, np.int64)
         first = self.surrogate.time_comes_first
         self._record = PlayRecord(problem, time_comes_first=first)
+        # Whether each step scores the same arms by their upper bounds: `best_arms` does it.
+        self._plain = type(self.acquisition) is UpperBound and keeps_posterior(self.surrogate)
+        self._plain &= isinstance(self.action_set, FixedArms)
         self._uneven = np.zeros(self.num_learners, bool)  # whose plays were not one step apart
+        self._even = True  # whether everybody's were
         self.takes_elapsed = self.surrogate.takes_elapsed
         if restart_rule is not None:
             self.takes_elapsed &= restart_rule.takes_elapsed
@@ -186,7 +189,8 @@ class GPAgent(Agent):
         if self.forgetting is not None:
             forgetting = self.forgetting(self.problem, self.num_learners)
         self.surrogate.restart(mask, forgetting)
-        self._steps[mask], self._uneven[mask] = 0, False
+        self._uneven[mask] = False
+        self._even = not self._uneven.any()
         self._record.clear(mask)
         if self.arms is None:
             self.action_set.show(None)
@@ -204,7 +208,7 @@ class GPAgent(Agent):
 
     def _widths(self) -> Array:
         """Return beta of every learner, `(B,)`."""
-        return self.width(self._steps, self.width_gain)
+        return self.width(self._record.seen, self.width_gain)
 
     def width_gain(self) -> Array:
         """Return the information gain that beta takes, `(B,)`.
@@ -215,7 +219,7 @@ class GPAgent(Agent):
         if self.gain_bounds is None:
             return self.surrogate.gain
         gains = self.gain_bounds.after(self.surrogate.held, self.surrogate.ratios)
-        if not self._uneven.any():
+        if self._even:
             return gains
         fades = (self.surrogate.ratios < 1.0).any(axis=1)
         return np.where(self._uneven & fades, self.surrogate.gain, gains)
@@ -227,9 +231,14 @@ class GPAgent(Agent):
             if retuned is not None and self.gain_bounds is not None:
                 self.gain_bounds.restart(retuned, surrogate.ratios)
         self.action_set.show(self.arms, self.allowed)
-        draw = acquisition.draw(surrogate, self.action_set.candidates, uniform)
-        score = scorer(acquisition, surrogate, self._widths(), draw)
-        actions = self.action_set.maximise(score, uniform)
+        if self._plain and self.allowed is None:  # the usual case, in one loop
+            found = surrogate.predict(self.action_set.candidates)
+            arms = best_arms(found, self._widths(), uniform.draw())
+            actions = self.action_set.actions_of(arms)
+        else:
+            draw = acquisition.draw(surrogate, self.action_set.candidates, uniform)
+            score = scorer(acquisition, surrogate, self._widths(), draw)
+            actions = self.action_set.maximise(score, uniform)
         return actions if rule is None else self._overridden(rule, actions, uniform)
 
     def _overridden(self, rule: RestartRule, actions: Actions, uniform: UniformStreams) -> Actions:
@@ -250,30 +259,29 @@ class GPAgent(Agent):
     def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
         plays = self._met(actions, rewards, active)
         self.surrogate.update(plays, rewards, active)
-        self._steps += active
+        self._record.add(actions, rewards, active)
 
     def _learn_elapsed(
         self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
     ) -> None:
-        plays = self._met(actions, rewards, active, elapsed)
+        plays = self._met(actions, rewards, active)
         self.surrogate.update(plays, rewards, active, elapsed)
-        self._steps += active
+        self._record.add(actions, rewards, active, elapsed)
         self._uneven |= active & (elapsed != 1.0)
+        self._even = not self._uneven.any()
 
-    def _met(
-        self, actions: Actions, rewards: Array, active: Mask, elapsed: Array | None = None
-    ) -> Plays:
+    def _met(self, actions: Actions, rewards: Array, active: Mask) -> Plays:
         """Return plays with their features, after the restart rule has looked at them."""
         plays = self.action_set.embed(actions)
         if self.restart_rule is not None:
             self.restart_rule.before_update(self.surrogate, plays, rewards, active)
-        self._record.add(actions, rewards, active, elapsed)
         return plays
 
     def _elapse(self, steps: Array, active: Mask) -> None:
         self.surrogate.elapse(steps, active)
         self._record.elapse(steps, active)
         self._uneven |= active & (steps != 0.0)
+        self._even = not self._uneven.any()
 
     def _hallucinate(self, actions: Actions, active: Mask) -> None:
         if not self.acquisition.randomised:

@@ -37,7 +37,6 @@ TAIL, NORMAL = 0.975, 1.959963984540054  # a quantile, and that of the normal di
 DRIFTS = (0.0, 0.003, 0.01, 0.03, 0.1)
 NOISE_RATIOS = (1e-3, 1e-2, 0.1, 1.0)
 BLOCK = 32  # plays that are put away at once
-ONE_STEP: Array = np.ones(1)
 AT_ONCE = 64  # learners whose plays have their features at the same time
 
 
@@ -96,7 +95,10 @@ class PlayRecord:
         time_comes_first: Whether the time of a play goes by before it: see `Surrogate`.
     """
 
-    _constants = ("_first", "_problem", "_bank", "_action_set")
+    _constants = (
+        *("_first", "_problem", "_bank", "_action_set"),
+        *("_actions", "_rewards", "_active", "_steps"),
+    )
 
     def __init__(self, problem: BanditProblem, *, time_comes_first: bool = False) -> None:
         self._first = time_comes_first
@@ -111,7 +113,11 @@ class PlayRecord:
             seen=np.zeros(batch, np.int64),
         )
         self._clock = np.zeros(batch)  # the steps of the world that have gone by
-        self._recent: list[tuple[Actions, Array, Mask, Array]] = []
+        # The last plays, not put away yet, in the form of `Agent._learn`.
+        self._count, rows = 0, (BLOCK, batch)
+        arms = not (problem.contextual or problem.continuous)
+        self._actions = np.zeros(rows, np.int64) if arms else np.zeros((*rows, dim))
+        self._rewards, self._active, self._steps = np.zeros(rows), np.zeros(rows, bool), np.ones(rows)
         self._bank: ModelBank | None = None
         self._action_set: ActionSet | None = None
 
@@ -125,6 +131,7 @@ class PlayRecord:
         check_counts(self, "time", self.kept.time + 1, 2**62)
         most = 2**62 if self._problem.contextual else len(self._problem.domain) - 1
         check_counts(self, "arm", self.kept.arm, most)
+        check_counts(self, "count", np.array([self._count]), 0)
 
     def clear(self, mask: Mask) -> None:
         """Forget the plays of the learners in `mask` `(B,)`."""
@@ -141,31 +148,38 @@ class PlayRecord:
 
         `elapsed` are the steps that go by with it, `(B,)`; None: one.
         """
-        recent, before = self._recent, self._clock
-        self.elapse(ONE_STEP if elapsed is None else elapsed, active)
-        clock = self._clock if self._first else before
-        recent.append((actions.copy(), rewards.copy(), active, clock))
-        if len(recent) == BLOCK:
+        k = self._count
+        self._actions[k], self._rewards[k], self._active[k] = actions, rewards, active
+        if elapsed is not None:
+            self._steps[k] = elapsed
+        self._count = k + 1
+        if k + 1 == BLOCK:
             self._put_away()
 
     def elapse(self, steps: Array, active: Mask) -> None:
-        """Let `steps`, `(B,)` or `(1,)`, go by for the learners in `active`."""
-        self._clock = self._clock + active * steps
+        """Let `steps` `(B,)` go by for the learners in `active`."""
+        self._put_away()
+        self._clock += active * steps
+
+    def seen(self) -> Indices:
+        """Return how many plays of each learner there were, `(B,)`."""
+        self._put_away()
+        return self.kept.seen
 
     def _put_away(self) -> None:
-        """Write the plays of the last steps into the arrays."""
-        if not self._recent:
+        """Write the last plays into the arrays."""
+        count, actions = self._count, self._actions
+        if not count:
             return
-        columns = zip(*self._recent, strict=True)
-        actions, rewards, active, clock = (np.array(column) for column in columns)
-        self._recent.clear()
-        arms, places = actions, np.zeros((*rewards.shape, 0))
+        arms, places = actions, np.zeros((BLOCK, len(self._clock), 0))
         if self._problem.contextual:
-            arms, places = np.zeros(rewards.shape, np.int64), actions
+            arms, places = np.zeros(self._rewards.shape, np.int64), actions
         elif self._problem.continuous:
             points = actions.reshape(-1, actions.shape[2])
-            arms = self._tools()[1].embed(points).actions.reshape(rewards.shape)
-        put_away(arms, places, rewards, active, clock, self.kept)
+            arms = self._tools()[1].embed(points).actions.reshape(self._rewards.shape)
+        rows = arms, places, self._rewards, self._active, self._steps
+        put_away(count, *rows, self._first, self._clock, self.kept)
+        self._count, self._steps[:count] = 0, 1.0
 
     def squared_errors(self, mean: Array, arms: Array | None) -> Array:
         """Return what the bank expects of (f - mean)^2, `(B, n)`; see the function of this name.

@@ -120,23 +120,26 @@ class ConfidenceWidth:
         """Read B of the learners in `mask`; return that of all, None where it is unknown."""
         return self.norm_bound.read(problem, mask, needed=self.by_theory)
 
-    def __call__(self, steps: Indices, gain: Callable[[], Array] | None = None) -> Array:
+    def __call__(
+        self, steps: Callable[[], Indices], gain: Callable[[], Array] | None = None
+    ) -> Array:
         """Return beta_t, `(B,)`.
 
         Args:
-            steps: Observations so far, `(B,)`.
+            steps: Returns the number of observations so far, `(B,)`.
             gain: Returns the information gain of "theory", `(B,)`.
         """
         given, model = self._given, self._model
         if isinstance(given, str):
-            delta = step_delta(self._confidence, self.delta, steps, self._horizon)
-            bound = self.norm_bound.values
-            known = np.zeros(len(steps)) if gain is None else gain()
+            delta, bound = self.delta, self.norm_bound.values
+            if self._confidence != "paper":
+                delta = step_delta(self._confidence, delta, steps(), self._horizon)
+            known = np.zeros(len(delta)) if gain is None else gain()
             return self.form(bound, model.noise_scale, model.regularization, delta, known)
         if callable(given):
-            found = given(steps.copy())
+            found, batch = given(steps().copy()), len(self.delta)
             return per_learner(
-                self._owner, "confidence_width", found, len(steps), 0.0, math.inf, "left"
+                self._owner, "confidence_width", found, batch, 0.0, math.inf, "left"
             )
         return given
 

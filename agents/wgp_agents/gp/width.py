@@ -11,6 +11,7 @@ from typing import Literal, Protocol, get_args
 
 import numpy as np
 
+from wgp_agents.kernels.scores import fill_widths
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices
 from wgp_gym.validation import check_choice, reject
@@ -61,8 +62,7 @@ def deng_width(
             plays, gamma-bar, which cannot be computed and is never smaller; the self-normalised
             inequality behind the bound holds for the realised gain.
     """
-    width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain - np.log(delta)) / regularization)
-    return width
+    return self_normalised(norm_bound, noise_scale, regularization, delta, gain, 0.0, 2.0)
 
 
 def chowdhury_width(
@@ -72,8 +72,7 @@ def chowdhury_width(
 
     It belongs to lambda = 1 + 2 / T.
     """
-    width: Array = norm_bound + noise_scale * np.sqrt(2 * (gain + 1 - np.log(delta)))
-    return width
+    return self_normalised(norm_bound, noise_scale, np.ones_like(gain), delta, gain, 2.0, 2.0)
 
 
 def thompson_width(
@@ -99,9 +98,32 @@ def cheung_width(
 
     With the gain d / 2 log(1 + w / (lambda d)) and times sqrt(lambda) it is SW-LinUCB's.
     """
-    width: Array = norm_bound + noise_scale * np.sqrt(
-        (2 * gain - dim * np.log(delta)) / regularization
-    )
+    return self_normalised(norm_bound, noise_scale, regularization, delta, gain, 0.0, dim)
+
+
+def self_normalised(
+    norm_bound: Array,
+    noise_scale: Array,
+    regularization: Array,
+    delta: Array,
+    gain: Array,
+    offset: float,
+    factor: float,
+) -> Array:
+    """Return B + R ((2 gain + offset + factor log(1 / delta)) / lambda)^{1/2}, elementwise.
+
+    All that the self-normalised inequality gives is of this form. It is computed at each step, in
+    one loop: numpy would take a call for each operation.
+    """
+    shape = gain.shape
+    alike = shape == norm_bound.shape == noise_scale.shape == regularization.shape == delta.shape
+    if not alike or len(shape) != 1:
+        given = np.broadcast_arrays(norm_bound, noise_scale, regularization, delta, gain)
+        rows = [array.reshape(-1) for array in given]
+        return self_normalised(*rows, offset, factor).reshape(given[0].shape)
+    width = np.empty(shape)
+    parts = norm_bound, noise_scale, regularization, delta, gain
+    fill_widths(*parts, offset, float(factor), width)
     return width
 
 

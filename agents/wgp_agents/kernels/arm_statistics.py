@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["add_plays", "expire", "fade", "slide"]
+__all__ = [
+    "add_plays",
+    "expire",
+    "fade",
+    "fade_and_add",
+    "fill_upper_bounds",
+    "in_unit",
+    "slide",
+    "toss",
+]
 
+GOLDEN = (5**0.5 - 1) / 2
 FADED = 1e-100  # a count below is none: its digits would soon be lost to underflow
 
 
@@ -27,17 +39,50 @@ def add_plays(
             steps[i] += 1
 
 
+@subroutine
+def fade_row(discount: float, counts: Array, sums: Array) -> None:
+    """Discount one learner's counts and sums: N_k *= gamma, S_k *= gamma."""
+    for k in range(len(counts)):
+        counts[k] *= discount
+        sums[k] *= discount
+        if counts[k] < FADED:
+            counts[k] = sums[k] = 0.0
+
+
 @compiled
 def fade(active: Mask, discount: Array, counts: Array, sums: Array) -> None:
-    """Discount the counts and sums of every active learner: N_k *= gamma, S_k *= gamma."""
+    """Discount the counts and sums of every active learner."""
     for i in range(len(counts)):
-        if not active[i]:
-            continue
-        for k in range(counts.shape[1]):
-            counts[i, k] *= discount[i]
-            sums[i, k] *= discount[i]
-            if counts[i, k] < FADED:
-                counts[i, k] = sums[i, k] = 0.0
+        if active[i]:
+            fade_row(discount[i], counts[i], sums[i])
+
+
+@compiled
+def fade_and_add(
+    arms: Indices,
+    rewards: Array,
+    active: Mask,
+    discount: Array,
+    counts: Array,
+    sums: Array,
+    steps: Indices,
+) -> None:
+    """Discount the counts and sums of every active learner, and add its play."""
+    for i in range(len(arms)):
+        if active[i]:
+            fade_row(discount[i], counts[i], sums[i])
+            counts[i, arms[i]] += 1.0
+            sums[i, arms[i]] += rewards[i]
+            steps[i] += 1
+
+
+@compiled
+def in_unit(rewards: Array, low: Array, width: Array) -> Array:
+    """Return (r - low) / width, `(B,)`: rewards in the unit of their range."""
+    scaled = np.empty(len(rewards))
+    for i in range(len(rewards)):
+        scaled[i] = (rewards[i] - low[i]) / width[i]
+    return scaled
 
 
 @subroutine
@@ -145,3 +190,29 @@ def slide(
         newer[i, arm] += rewards[i]
         counts[i, arm] += 1.0
         sums[i, arm] = older[i, arm] + newer[i, arm]
+
+
+@compiled
+def fill_upper_bounds(
+    counts: Array, sums: Array, factor: Array, total: Array | Indices, index: Array
+) -> None:
+    """Compute S / N + factor (log(max(total, 1)) / N)^{1/2} of every arm; infinity where N = 0."""
+    for i in range(len(counts)):
+        logarithm = math.log(max(float(total[i]), 1.0))
+        for k in range(counts.shape[1]):
+            n = counts[i, k]
+            bound = sums[i, k] / n + factor[i] * math.sqrt(logarithm / n)
+            index[i, k] = bound if n > 0.0 else math.inf
+
+
+@compiled
+def toss(rewards: Array, active: Mask, coin: Array, successes: Array) -> None:
+    """Put each reward to a trial that succeeds with that probability, by its learner's coin.
+
+    The coins of the active move on by the golden ratio, modulo 1. A coin is from [0, 1), so that
+    rewards are clipped to [0, 1].
+    """
+    for i in range(len(coin)):
+        successes[i] = 1.0 if coin[i] < rewards[i] else 0.0
+        if active[i]:
+            coin[i] = (coin[i] + GOLDEN) % 1.0

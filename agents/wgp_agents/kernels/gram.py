@@ -21,12 +21,13 @@ from wgp_agents.kernels.linalg import (
     cholesky,
     combine_rows,
     copy,
+    flushed,
     forward,
     subtract_from_two,
     subtract_rows,
     transposed_product,
 )
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
     "DiscountArrays",
@@ -35,6 +36,7 @@ __all__ = [
     "deviations",
     "discount_update",
     "information_gain",
+    "learn",
     "posterior",
     "posteriors",
 ]
@@ -77,6 +79,32 @@ def add(sums: Array, lost: Array, i: int, value: float) -> None:
     sums[i] = total
 
 
+@subroutine
+def fade_and_add(
+    i: int, sign: float, f: Array, reward: float, eta: float, state: DiscountArrays
+) -> None:
+    """Discount A, b and the double-weighted A2 of learner i and add an observation.
+
+    With sign -1 an observation is taken away: the discount is then 1. Numbers below `SMALLEST`
+    become 0: products of smaller ones would be denormal, with which a processor takes ten times
+    as long.
+    """
+    m, b, lost = len(f), state.target[i], state.lost[i]
+    for k in range(m):
+        factor = sign * f[k]
+        # b <- eta b + y phi
+        if eta == 1.0:  # a window takes rewards away again, large ones too
+            add(b, lost, k, reward * factor)
+        else:
+            b[k] = flushed(eta * (b[k] + lost[k]) + reward * factor)
+            lost[k] = 0.0
+        # A <- eta A + phi phi^T, A2 <- eta^2 A2 + phi phi^T
+        A, A2 = state.gram[i, k], state.double_gram[i, k]
+        for j in range(m):
+            A[j] = flushed(eta * A[j] + factor * f[j])
+            A2[j] = flushed(eta * eta * A2[j] + factor * f[j])
+
+
 @compiled
 def discount_update(
     sign: float,
@@ -87,28 +115,11 @@ def discount_update(
     basis: Basis,
     state: DiscountArrays,
 ) -> None:
-    """Discount A, b and the double-weighted A2 of every active learner and add an observation.
-
-    With sign -1 an observation is taken away: the discount is then 1.
-    """
+    """Do for every active learner what `fade_and_add` does."""
     for i in range(len(rewards)):
-        if not active[i]:
-            continue
-        eta, m, b, lost = discount[i], basis.rank[i], state.target[i], state.lost[i]
-        f = features[i, :m]
-        for k in range(m):
-            factor = sign * f[k]
-            # b <- eta b + y phi
-            if eta == 1.0:  # a window takes rewards away again, large ones too
-                add(b, lost, k, rewards[i] * factor)
-            else:
-                b[k] = eta * (b[k] + lost[k]) + rewards[i] * factor
-                lost[k] = 0.0
-            # A <- eta A + phi phi^T, A2 <- eta^2 A2 + phi phi^T
-            A, A2 = state.gram[i, k], state.double_gram[i, k]
-            for j in range(m):
-                A[j] = eta * A[j] + factor * f[j]
-                A2[j] = eta * eta * A2[j] + factor * f[j]
+        if active[i]:
+            f = features[i, : basis.rank[i]]
+            fade_and_add(i, sign, f, rewards[i], discount[i], state)
 
 
 @subroutine
@@ -218,26 +229,74 @@ def posteriors(active: Mask, basis: Basis, state: DiscountArrays) -> None:
     fill_posteriors(active, basis, state, state.tight if state.tight.shape[1] else None)
 
 
+@subroutine
+def fill_posterior(
+    i: int,
+    basis: Basis,
+    state: DiscountArrays,
+    tight: Array | None,
+    R: Array,
+    R2: Array,
+    work: Array,
+) -> None:
+    """Compute what `posteriors` does for learner i, with room for `(m, m)` twice, and `(m,)`."""
+    m, lam = basis.rank[i], basis.regularization[i]
+    z, mean, variance, left = work[:m], state.mean[i], state.variance[i], basis.residual[i]
+    # gamma-bar, the gain with A2
+    cholesky(state.double_gram[i], m, lam, 0.0, R2)
+    state.gain[i] = information_gain(R2, m, lam)
+    # Eq. (3)-(4), and Theorem 2 if wanted
+    solve_target(state.gram[i], state.target[i], state.lost[i], lam, R, z)
+    if tight is None:
+        posterior(R, None, z, basis.phi, lam, left, mean, variance, None)
+    else:
+        tight_factor(R, m, R2)
+        posterior(R, R2, z, basis.phi, lam, left, mean, variance, tight[i])
+
+
 @compiled
 def fill_posteriors(active: Mask, basis: Basis, state: DiscountArrays, tight: Array | None) -> None:
     """Compute what `posteriors` does; what is None is not compiled either."""
     size = len(basis.phi)
     R, R2, work = np.empty((size, size)), np.empty((size, size)), np.empty(size)
     for i in range(len(active)):
-        if not active[i]:
-            continue
-        m, lam = basis.rank[i], basis.regularization[i]
-        z, mean, variance, left = work[:m], state.mean[i], state.variance[i], basis.residual[i]
-        # gamma-bar, the gain with A2
-        cholesky(state.double_gram[i], m, lam, 0.0, R2)
-        state.gain[i] = information_gain(R2, m, lam)
-        # Eq. (3)-(4), and Theorem 2 if wanted
-        solve_target(state.gram[i], state.target[i], state.lost[i], lam, R, z)
-        if tight is None:
-            posterior(R, None, z, basis.phi, lam, left, mean, variance, None)
-        else:
-            tight_factor(R, m, R2)
-            posterior(R, R2, z, basis.phi, lam, left, mean, variance, tight[i])
+        if active[i]:
+            fill_posterior(i, basis, state, tight, R, R2, work)
+
+
+@compiled
+def learn(
+    features: Array,
+    rewards: Array,
+    active: Mask,
+    discount: Array,
+    phi: Array,
+    regularization: Array,
+    rank: Indices,
+    residual: Array,
+    prior: Array,
+    gram: Array,
+    target: Array,
+    lost: Array,
+    double_gram: Array,
+    mean: Array,
+    variance: Array,
+    gain: Array,
+    tight: Array | None,
+) -> None:
+    """Discount, add an observation and compute the posterior of every active learner.
+
+    Arrays come one by one, those of `Basis` and of `DiscountArrays`: a call from Python takes
+    several times as long with tuples of them. `tight` is None if it is not wanted.
+    """
+    basis, size = Basis(phi, regularization, rank, residual, prior), len(phi)
+    # `tight` has no part in the state here: it may be None
+    state = DiscountArrays(gram, target, lost, double_gram, mean, variance, gain, variance)
+    R, R2, work = np.empty((size, size)), np.empty((size, size)), np.empty(size)
+    for i in range(len(active)):
+        if active[i]:
+            fade_and_add(i, 1.0, features[i, : rank[i]], rewards[i], discount[i], state)
+            fill_posterior(i, basis, state, tight, R, R2, work)
 
 
 def context_posteriors(

@@ -29,6 +29,7 @@ __all__ = [
     "combine_rows",
     "copy",
     "dot",
+    "flushed",
     "forward",
     "inverse",
     "largest",
@@ -41,7 +42,17 @@ __all__ = [
 ]
 
 FIRST = cast(int, np.int64(0))  # numba would compile a function anew for the literal 0
+SMALLEST = 1e-150  # what fades below it is 0: so products of two faded numbers are normal, too
 BLOCK = 128  # columns that are worked on together: with few rows they fit the first-level cache
+
+
+@subroutine
+def flushed(x: float) -> float:
+    """Return x, and 0 in the place of a number below `SMALLEST`.
+
+    A product of smaller ones would be denormal, with which a processor takes many times as long.
+    """
+    return 0.0 if abs(x) < SMALLEST else x
 
 
 @subroutine

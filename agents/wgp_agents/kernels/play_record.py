@@ -51,29 +51,43 @@ def move_play(i: int, source: int, target: int, kept: PlayArrays) -> None:
 
 @compiled
 def put_away(
-    arms: Indices, places: Array, rewards: Array, active: Mask, clock: Array, kept: PlayArrays
+    count: int,
+    arms: Indices,
+    places: Array,
+    rewards: Array,
+    active: Mask,
+    steps: Array,
+    time_comes_first: bool,
+    clock: Array,
+    kept: PlayArrays,
 ) -> None:
-    """Take in K plays of each learner.
+    """Take in plays of each learner, in their order, and let time go by.
 
     Args:
-        arms: What was played, `(K, B)`; not read where arms are drawn anew.
-        places: The points then, `(K, B, d)`, d as in `PlayArrays.place`.
-        rewards: `(K, B)`.
-        active: Which plays count, `(K, B)`.
-        clock: How many steps of the world had gone by at each, `(K, B)`.
-        kept: Where they go.
+        count: How many rows of the following count, K.
+        arms: What was played, `(>= K, B)`; not read where arms are drawn anew.
+        places: The points then, `(>= K, B, d)`, d as in `PlayArrays.place`.
+        rewards: `(>= K, B)`.
+        active: Which plays count, `(>= K, B)`.
+        steps: How many steps of the world go by with each, `(>= K, B)`.
+        time_comes_first: Whether they go by before the play.
+        clock: The steps that have gone by, `(B,)`.
+        kept: Where the plays go.
     """
     dim = kept.place.shape[2]
-    for i in range(arms.shape[1]):
-        for k in range(len(arms)):
+    for i in range(rewards.shape[1]):
+        for k in range(count):
             if not active[k, i]:
                 continue
+            before = clock[i]
+            clock[i] += steps[k, i]
             t = kept.seen[i]
             j = t & (PLAYS - 1)
             if t >= PLAYS:
                 move_play(i, j, PLAYS + (kept.arm[i, j] & (PLAYS - 1)), kept)
             kept.arm[i, j] = arms[k, i] if dim == 0 else t
-            kept.reward[i, j], kept.time[i, j], kept.clock[i, j] = rewards[k, i], t, clock[k, i]
+            kept.reward[i, j], kept.time[i, j] = rewards[k, i], t
+            kept.clock[i, j] = clock[i] if time_comes_first else before
             for c in range(dim):
                 kept.place[i, j, c] = places[k, i, c]
             kept.seen[i] += 1

@@ -112,7 +112,7 @@ def rank_one_update(
     Now and then, or where a change would lose digits, all is computed anew.
     """
     stale = np.zeros(len(arms), np.bool_)
-    if change_inverses(sign, arms, rewards, active, basis, state, stale):
+    if change_inverses(sign, arms, rewards, active, stale, *basis, *state):
         refactorise(stale, basis, state)
 
 
@@ -122,38 +122,48 @@ def change_inverses(
     arms: Indices,
     rewards: Array,
     active: Mask,
-    basis: Basis,
-    state: RankOneArrays,
     stale: Mask,
+    phi: Array,
+    regularization: Array,
+    rank: Indices,
+    residual: Array,
+    prior: Array,
+    inverse: Array,
+    mean: Array,
+    variance: Array,
+    gain: Array,
+    counts: Indices,
+    sums: Array,
+    lost: Array,
+    age: Indices,
 ) -> bool:
     """Do what `rank_one_update` does; mark in `stale` `(B,)` whose posterior has yet to follow.
+
+    Arrays come one by one: of a tuple, Python's call takes far longer.
 
     Returns:
         Whether there is one.
     """
-    size, n = basis.phi.shape
+    size, n = phi.shape
     f, u, along, any_stale = np.empty(size), np.empty(size), np.empty(n), False
     for i in range(len(arms)):
         if not active[i]:
             continue
-        arm, m, lam = arms[i], basis.rank[i], basis.regularization[i]
-        P, mean, variance = state.inverse[i], state.mean[i], state.variance[i]
-        counts, sums, lost = state.counts[i], state.sums[i], state.lost[i]
+        arm, m, reward = arms[i], rank[i], rewards[i]
         # Keep count, so that all can be computed anew.
-        counts[arm] += 1 if sign > 0 else -1
-        add(sums, lost, arm, sign * rewards[i])
-        if counts[arm] == 0:
-            sums[arm] = lost[arm] = 0.0
+        counts[i, arm] += 1 if sign > 0 else -1
+        add(sums[i], lost[i], arm, sign * reward)
+        if counts[i, arm] == 0:
+            sums[i, arm] = lost[i, arm] = 0.0
         change = math.nan
-        if state.age[i] < REFRESH:
-            change = rank_one(
-                sign, arm, rewards[i], m, basis.phi, lam, P, mean, variance, f[:m], u[:m], along
-            )
+        if age[i] < REFRESH:
+            of_learner = regularization[i], inverse[i], mean[i], variance[i]
+            change = rank_one(sign, arm, reward, m, phi, *of_learner, f[:m], u[:m], along)
         if math.isnan(change):
             stale[i] = any_stale = True
         else:
-            state.gain[i] += change
-            state.age[i] += 1
+            gain[i] += change
+            age[i] += 1
     return any_stale
 
 

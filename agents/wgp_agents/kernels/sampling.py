@@ -81,9 +81,14 @@ def beta_variate(state: np.uint64, first: float, second: float) -> tuple[np.uint
 
 
 @compiled
-def fill_beta(seeds: Seeds, first: Array, second: Array, variates: Array) -> None:
-    """Fill in a variate of Beta(a, b), a and b >= 1, for every learner and arm."""
-    for i in range(len(seeds)):
-        state = mixed(seeds[i] + STEP)
-        for k in range(first.shape[1]):
-            state, variates[i, k] = beta_variate(state, first[i, k], second[i, k])
+def fill_beta(draws: Array, successes: Array, trials: Array, variates: Array) -> None:
+    """Fill in a variate of Beta(1 + S, 1 + N - S) for every learner and arm.
+
+    S and N are `successes` and `trials`; a learner's seed is its draw from [0, 1), in 53 bits.
+    """
+    for i in range(len(draws)):
+        state = mixed(np.uint64(draws[i] * 2.0**53) + STEP)
+        for k in range(trials.shape[1]):
+            S = successes[i, k]
+            failures = max(trials[i, k] - S, 0.0)  # rounding may go below
+            state, variates[i, k] = beta_variate(state, 1.0 + S, 1.0 + failures)

@@ -4,17 +4,63 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import combine_rows
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 
-__all__ = ["finite", "sampled_scores", "upper_bounds"]
+__all__ = [
+    "best_upper_bounds",
+    "fill_argmax",
+    "fill_widths",
+    "finite",
+    "sampled_scores",
+    "upper_bounds",
+]
 
 
 @subroutine
 def finite(score: float) -> float:
     """Return a score; NaN for an infinite one, so that `argmax` refuses it."""
     return score if abs(score) < math.inf else math.nan
+
+
+@subroutine
+def is_tied(value: float, least: float) -> bool:
+    """Return whether an index is one of the largest; all are where all are minus infinity."""
+    return value >= least or least == -math.inf
+
+
+@subroutine
+def pick(index: Array, uniform: float, tie: float) -> int:
+    """Return the place of the largest number, ties broken by a draw; -1 if one is not a number."""
+    best, count, numbers = -math.inf, 0, True
+    for value in index:
+        numbers &= value == value
+        if value > best:
+            best = value
+    if not numbers:
+        return -1
+    for value in index:
+        count += is_tied(value, best - tie)
+    rank = min(int(uniform * count), count - 1)  # which of the tied ones is chosen
+    for k in range(len(index)):
+        if is_tied(index[k], best - tie):
+            if rank == 0:
+                return k
+            rank -= 1
+    return -1
+
+
+@compiled
+def fill_argmax(index: Array, uniform: Array, tie: float, chosen: Indices) -> bool:
+    """Fill in the index of the largest number of every learner; return whether all are numbers."""
+    numbers = True
+    for i in range(len(index)):
+        chosen[i] = pick(index[i], uniform[i], tie)
+        numbers &= chosen[i] >= 0
+    return numbers
 
 
 @compiled
@@ -49,3 +95,34 @@ def upper_bounds(mean: Array, variance: Array, width: Array, bounds: Array) -> N
     for i in range(batch):
         for a in range(n):
             bounds[i, a] = finite(mean[i, a] + width[i] * math.sqrt(variance[i, a]))
+
+
+@compiled
+def best_upper_bounds(
+    mean: Array, variance: Array, width: Array, uniform: Array, tie: float, chosen: Indices
+) -> bool:
+    """Fill in the arm of the largest of the `upper_bounds` of every learner, as `fill_argmax`."""
+    row, numbers = np.empty(mean.shape[1]), True
+    for i in range(len(mean)):
+        for a in range(len(row)):
+            row[a] = finite(mean[i, a] + width[i] * math.sqrt(variance[i, a]))
+        chosen[i] = pick(row, uniform[i], tie)
+        numbers &= chosen[i] >= 0
+    return numbers
+
+
+@compiled
+def fill_widths(
+    norm_bound: Array,
+    noise_scale: Array,
+    regularization: Array,
+    delta: Array,
+    gain: Array,
+    offset: float,
+    factor: float,
+    width: Array,
+) -> None:
+    """Compute the confidence widths of `wgp_agents.gp.width.self_normalised`, `(B,)` each."""
+    for i in range(len(width)):
+        square = (2.0 * gain[i] + offset - factor * math.log(delta[i])) / regularization[i]
+        width[i] = norm_bound[i] + noise_scale[i] * math.sqrt(square)

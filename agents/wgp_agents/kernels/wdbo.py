@@ -38,6 +38,7 @@ __all__ = ["FEWEST", "await_reward", "observe"]
 
 FEWEST = 2  # observations that are never dropped, as in the authors' code
 REFRESH = 256  # changes after which everything is computed anew
+GAPS = 256  # whole numbers of steps between observations whose correlations are computed once
 LOST = 1e-4  # a variance below so much of its prior would carry the rounding of its terms
 
 
@@ -213,10 +214,19 @@ def fill_gram(features: Array, n: int, m: int, gram: Array) -> None:
 
 @subroutine
 def fill_covariance(gram: Array, times: Array, noise: Array, rate: float, A: Array) -> None:
-    """Compute K + D of the observations held, its upper triangle. A may be `gram` itself."""
-    for a in range(len(gram)):
-        for b in range(a, len(gram)):
-            A[a, b] = gram[a, b] * correlation(abs(times[a] - times[b]), rate)
+    """Compute K + D of the observations held, its upper triangle. A may be `gram` itself.
+
+    Most gaps are whole numbers of steps, and few: their correlations are computed once.
+    """
+    n, known = len(gram), np.empty(GAPS)
+    for k in range(GAPS):
+        known[k] = correlation(float(k), rate)
+    for a in range(n):
+        for b in range(a, n):
+            gap = abs(times[a] - times[b])
+            k = int(min(gap, GAPS - 1.0))
+            found = known[k] if gap == k else correlation(gap, rate)
+            A[a, b] = gram[a, b] * found
         A[a, a] += noise[a]
 
 

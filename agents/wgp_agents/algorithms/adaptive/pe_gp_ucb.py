@@ -152,7 +152,7 @@ class PEGPUCB(Agent):
     def _choose(self, uniform: UniformStreams) -> Actions:
         self.action_set.show(self.arms, self.allowed)
         mean, _, bound_variance = self._posteriors()
-        half = self.width(self._steps)[:, None] * np.sqrt(bound_variance)
+        half = self.width(lambda: self._steps)[:, None] * np.sqrt(bound_variance)
         there = mean + half
         if self.allowed is not None:
             there = np.where(self.allowed, there, -math.inf)

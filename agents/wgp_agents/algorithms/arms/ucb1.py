@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from wgp_agents.arms.agent import IndexAgent
 from wgp_agents.arms.index import upper_bound
@@ -37,4 +37,4 @@ class UCB1(IndexAgent):
     def index(self, uniform: UniformStreams) -> Array:
         """Return the index of every arm, `(B, K)`."""
         del uniform
-        return upper_bound(self.statistics, self.scale * np.sqrt(2.0), self.statistics.steps)
+        return upper_bound(self.statistics, self.scale * math.sqrt(2.0), self.statistics.steps)

@@ -23,7 +23,14 @@ import numpy as np
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["FeatureSurrogate", "Prediction", "Predictor", "Surrogate", "forget_all"]
+__all__ = [
+    "FeatureSurrogate",
+    "Prediction",
+    "Predictor",
+    "Surrogate",
+    "forget_all",
+    "keeps_posterior",
+]
 
 
 class Prediction(NamedTuple):
@@ -248,3 +255,11 @@ class FeatureSurrogate(Surrogate):
             return super().predict_plays(plays)
         rows = np.arange(len(self.held))
         return self.mean[rows, plays.arms], self.variance[rows, plays.arms]
+
+
+def keeps_posterior(surrogate: Surrogate) -> bool:
+    """Tell whether a surrogate keeps the posterior of fixed arms, and `predict` returns just that.
+
+    A user's own may be of any shape: it is checked at each step.
+    """
+    return type(surrogate).predict is FeatureSurrogate.predict

@@ -134,6 +134,10 @@ class GramPosterior:
         """
         eta = self._keep if discount is None else discount
         features, rewards = self.scaled(plays, rewards)
+        if sign > 0 and not self._any_many:
+            arrays = self.arrays if self.tight else (*self.arrays[:-1], None)
+            gram.learn(features, rewards, active, eta, *self.basis, *arrays)
+            return
         gram.discount_update(sign, features, rewards, active, eta, self.basis, self.arrays)
         if sign > 0:  # an addition follows each removal
             self.refresh(active)

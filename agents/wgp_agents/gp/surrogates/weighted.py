@@ -34,7 +34,7 @@ from wgp_agents.gp.surrogates.posteriors import (
     RankOnePosterior,
     unweighted_posterior,
 )
-from wgp_agents.kernels.elapsed import faded, find_expired
+from wgp_agents.kernels.elapsed import count, faded, find_expired
 from wgp_gym.types import Array, Mask
 
 __all__ = ["DiscountSurrogate", "RestartSurrogate", "WindowSurrogate"]
@@ -101,7 +101,7 @@ class RestartSurrogate(WeightedSurrogate):
         """Learn from one play, and restart the learners whose period is over."""
         self._at_hand.clear()
         self._posterior.change(1.0, plays, rewards, active)
-        self.held += active
+        count(active, self.held)
         if not self._endless:
             self._go_on(active if elapsed is None else np.where(active, elapsed, 0.0))
 
@@ -192,7 +192,7 @@ class WindowSurrogate(WeightedSurrogate):
             self._actions[place], self._rewards[place] = plays.actions[kept], rewards[kept]
             self._times[place] = self._clock[kept]
         self._seen += active
-        self.held += active
+        count(active, self.held)
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Drop what then is too old."""
@@ -257,7 +257,7 @@ class DiscountSurrogate(WeightedSurrogate):
         if elapsed is not None:
             discount = faded(discount[:, None], elapsed)[:, 0]
         self._weighted.change(1.0, plays, rewards, active, discount)
-        self.held += active
+        count(active, self.held)
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Discount the past by eta^steps."""

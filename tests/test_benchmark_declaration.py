@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from benchmark_small import ABRUPT, CHANCE, SIX_RUNS, Table, write_toml
 
+from wgp_agents.benchmark import cost
 from wgp_agents.benchmark.cost import estimate
 from wgp_agents.benchmark.declaration import (
     declare,
@@ -26,6 +27,7 @@ from wgp_agents.benchmark.declaration import (
 )
 from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec, run_seeds
 from wgp_agents.benchmark.plan import check, plan, readable
+from wgp_agents.benchmark.rollout import make_vector
 
 
 def test_lists_expand_to_all_combinations() -> None:
@@ -409,6 +411,33 @@ def test_seeds_follow_from_root_task_and_run_alone() -> None:
     names = [(root, name, run) for root in (7, 8) for name in ("a", "b") for run in range(50)]
     drawn = [seed for key in names for seed in run_seeds(*key)]
     assert len(set(drawn)) == len(drawn)
+
+
+def test_a_plan_measures_one_of_each_kind_and_draws_few_episodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learners: list[int] = []
+
+    def _counted(name: str, batch: int, **kwargs: Any) -> Any:
+        learners.append(batch)
+        return make_vector(name, batch, **kwargs)
+
+    monkeypatch.setattr(cost, "make_vector", _counted)
+    monkeypatch.setattr(cost, "MEASURING", 0.0)
+    kwargs = {"horizon": [40, 400, 4000]}
+    here = [{"id": ABRUPT, "kwargs": kwargs}, {"id": "WGPBandit-Slow-v0"}]
+    agents = [{"name": "wgp-ucb", "parameters": {"discount": [0.9, 0.97]}}, CHANCE]
+    made = declare({"seeds": 200, "batch": 100, "environment": here, "agent": agents})
+    rows = estimate(made)
+    where = {(row.task, row.agent) for row in rows if row.measured}
+    assert len(where) == 4  # two entries of environments and two of agents
+    assert {agent for _, agent in where} == {"WGP-UCB discount=0.9", "random"}
+    assert len({task for task, _ in where}) == 2
+    assert sum(learners) <= 4 + 2 * 21  # one episode a task, and 1 and 20 learners an entry
+    seconds = {(row.task, row.agent): row.seconds for row in rows}
+    agent = "WGP-UCB discount=0.97"
+    assert seconds["abrupt horizon=4000", agent] > 5 * seconds["abrupt horizon=400", agent] / 2
+    assert re.search(r"\n4 of 12 pairs were measured; ", plan(made, 2))
 
 
 def test_the_plan_names_every_cell_and_its_time() -> None:

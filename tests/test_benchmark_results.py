@@ -9,8 +9,12 @@ import pytest
 from benchmark_small import ABRUPT, CHANCE, FAILS, SIX_RUNS, WINDOWS, play
 
 import wgp_agents
+import wgp_agents.benchmark.folder as folder_module
 from wgp_agents.benchmark.experiment import run_seeds
+from wgp_agents.benchmark.figures.curves import regret_around_changes, regret_curves
+from wgp_agents.benchmark.files import read_whole, write_whole
 from wgp_agents.benchmark.layout import PER_RUN, PER_STEP
+from wgp_agents.benchmark.report.summarise import summarise
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
 
@@ -31,6 +35,33 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("results")
     assert play(VALUES, folder) == []
     return load_results(folder)
+
+
+def test_each_file_is_read_once_and_again_when_it_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert play(SIX_RUNS, tmp_path) == []
+    opened: list[Path] = []
+
+    def _counted(path: Path, most: int) -> bytes:
+        opened.append(path)
+        return read_whole(path, most)
+
+    monkeypatch.setattr(folder_module, "read_whole", _counted)
+    found = load_results(tmp_path)
+    summarise(found)
+    regret_curves(found, "abrupt")
+    regret_around_changes(found, "abrupt")
+    files = sorted(tmp_path.glob("units/*/*/*.npz"))
+    assert sorted(opened) == files
+    before = found.regret("abrupt", "random")
+    unit = next(path for path in files if path.parent.name.startswith("random"))
+    write_whole(unit, unit.read_bytes())
+    assert np.array_equal(found.regret("abrupt", "random"), before)
+    assert opened[len(files) :] == [unit]
+    write_whole(unit, b"damaged")
+    with pytest.raises(ValueError, match="A run plays it again"):
+        found.regret("abrupt", "random")
 
 
 def test_names_and_runs(results: Results) -> None:

@@ -64,6 +64,23 @@ def check_norms(env: BanditEnv, f: Array) -> None:
         assert (info["optimal_reward"], info["optimal_action"]) == (f[t].max(), f[t].argmax())
 
 
+def test_an_embedded_table_is_nobodys_to_change() -> None:
+    first = read_table("dow29")
+    names, values = [*first.names], first.values.copy()
+    first.names.clear()
+    first.values[:] = 0.0
+    again = read_table("dow29")
+    assert again.names == names
+    assert np.array_equal(again.values, values)
+
+
+def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for cell in (5.0, 6.0):
+        path.write_text(f"t,a,b\n1,1,2\n2,3,{cell}\n")
+        assert read_table(path).values[1, 1] == cell
+
+
 def test_stock_is_standardised_prices(make_env: Make) -> None:
     env, prices = make_env(STOCK), read_table("dow29").values
     f = truth(env)

@@ -19,7 +19,9 @@ VALUES: dict[str, Callable[[int], Array]] = {
     "many equal": lambda knots: RNG.integers(0, 3, (5, knots, 60)).astype(float),
     "zero": lambda knots: np.zeros((5, knots, 60)),
     "at rest": lambda knots: np.repeat(RNG.standard_normal((5, 1, 60)), knots, axis=1),
-    "equal but for rounding": lambda knots: 1e9 + 1e-7 * RNG.integers(0, 3, (5, knots, 60)),
+    "equal but for rounding": lambda knots: np.array(
+        1e9 + 1e-7 * RNG.integers(0, 3, (5, knots, 60)), np.float64
+    ),
     "one arm": lambda knots: RNG.standard_normal((5, knots, 1)),
 }
 

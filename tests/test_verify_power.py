@@ -44,7 +44,9 @@ def play_with(monkeypatch: pytest.MonkeyPatch, form: WidthForm) -> None:
     original = ConfidenceWidth.__call__
 
     def _width(
-        self: ConfidenceWidth, steps: Indices, gain: Callable[[], Array] | None = None
+        self: ConfidenceWidth,
+        steps: Callable[[], Indices],
+        gain: Callable[[], Array] | None = None,
     ) -> Array:
         self.form = form
         return original(self, steps, gain)

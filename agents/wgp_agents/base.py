@@ -417,7 +417,7 @@ class Agent(Stateful, ABC):
             reject("observation", "predict", "of a finite last reward", rewards)
         shown = shown_arms(rows, self.problem) if self.problem.contextual else None
         actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
-        self._units.watch(rewards, ~fresh)
+        self._units.watch(rewards, ~fresh, stacklevel=6)  # the lock is a frame
         if fresh.any():
             self._begin(fresh)
         self._streams = streams

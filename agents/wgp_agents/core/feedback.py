@@ -30,7 +30,7 @@ __all__ = [
 LARGEST = 1e140  # rewards beyond it count as it: squares over a small lambda must be numbers
 LONGEST = 2.0**53  # steps that may go by at once: a clock still counts single ones
 OBSERVE = "observe"
-INTS, FLOATS = (int, np.int64), (float, np.float64)  # Python's own, and what arrays give
+INTS = int, np.int64  # not bool
 
 
 def checked_rewards(reward: Reward, shape: tuple[int, ...]) -> Array:
@@ -40,7 +40,7 @@ def checked_rewards(reward: Reward, shape: tuple[int, ...]) -> Array:
         reward: A number or a truth value; of a batch, an array of them.
         shape: What its shape must be: (), or `(B,)`.
     """
-    if shape == () and type(reward) in FLOATS and -LARGEST <= reward <= LARGEST:
+    if shape == () and isinstance(reward, float) and -LARGEST <= reward <= LARGEST:
         one = np.empty(1)  # the usual case, at once
         one[0] = reward
         return one
@@ -96,11 +96,11 @@ def truth_as_numbers(value: object) -> object:
 
 def checked_actions(action: Action, problem: BanditProblem, owner: str = OBSERVE) -> Actions:
     """Return the actions that a method was given: arms `(B,)`, or points `(B, d)`."""
-    if type(action) in INTS and problem.batch_size is None and not problem.continuous:
-        if 0 <= action < len(problem.domain):
-            one = np.empty(1, np.int64)  # the usual case, at once
-            one[0] = action
-            return one
+    usual = problem.batch_size is None and not problem.continuous
+    if usual and type(action) in INTS and 0 <= action < len(problem.domain):
+        one = np.empty(1, np.int64)  # at once
+        one[0] = action
+        return one
     batch = () if problem.batch_size is None else (problem.batch_size,)
     plain = is_plain(action, np.int64, batch) and not problem.continuous
     if plain and action.min() >= 0 and action.max() < len(problem.domain):

@@ -100,8 +100,11 @@ class Units:
             slack = ROUNDING * np.maximum(abs(bounds.low), abs(bounds.high)) + factor * bounds.noise
             self._low, self._high = bounds.low - slack, bounds.high + slack
 
-    def watch(self, rewards: Array, active: Mask) -> None:
-        """Look at rewards `(B,)`, of the learners in `active` `(B,)`, before they are learned."""
+    def watch(self, rewards: Array, active: Mask, stacklevel: int = 5) -> None:
+        """Look at rewards `(B,)`, of the learners in `active` `(B,)`, before they are learned.
+
+        The user's call is `stacklevel` frames up; default: from `Agent.observe`.
+        """
         if self._bounds is None or self._warned:
             return
         # Of one learner, numbers: arrays would take ten times as long.
@@ -109,9 +112,9 @@ class Units:
             return
         outside = active & ((rewards < self._low) | (rewards > self._high))
         if outside.any():
-            self._tell(rewards, outside, self._bounds)
+            self._tell(rewards, outside, self._bounds, stacklevel)
 
-    def _tell(self, rewards: Array, outside: Mask, bounds: RewardBounds) -> None:
+    def _tell(self, rewards: Array, outside: Mask, bounds: RewardBounds, stacklevel: int) -> None:
         i, many = int(outside.argmax()), len(outside)
         who = self._owner
         if many > 1:
@@ -120,10 +123,10 @@ class Units:
             f"{who} met a reward of {rewards[i]:g}, beyond what {bounds.parameters} allow: "
             f"expected rewards in [{bounds.low[i]:g}, {bounds.high[i]:g}], noise of scale "
             f"{bounds.noise[i]:g}. Give it those of these rewards, {REMEDY}",
-            stacklevel=6,
+            stacklevel,
         )
 
-    def changed(self, wrapper: str, problem: BanditProblem, stacklevel: int = 5) -> None:
+    def changed(self, wrapper: str, problem: BanditProblem, stacklevel: int = 4) -> None:
         """Warn of a wrapper, by its name, that changes the rewards.
 
         The user's call is `stacklevel` frames up; default: from `Agent.observe`.

@@ -116,8 +116,9 @@ class PlayRecord:
         # The last plays, not put away yet, in the form of `Agent._learn`.
         self._count, rows = 0, (BLOCK, batch)
         arms = not (problem.contextual or problem.continuous)
-        self._actions = np.zeros(rows, np.int64) if arms else np.zeros((*rows, dim))
-        self._rewards, self._active, self._steps = np.zeros(rows), np.zeros(rows, bool), np.ones(rows)
+        self._actions: Actions = np.zeros(rows, np.int64) if arms else np.zeros((*rows, dim))
+        self._rewards, self._steps = np.zeros(rows), np.ones(rows)
+        self._active = np.zeros(rows, bool)
         self._bank: ModelBank | None = None
         self._action_set: ActionSet | None = None
 
@@ -171,14 +172,15 @@ class PlayRecord:
         count, actions = self._count, self._actions
         if not count:
             return
-        arms, places = actions, np.zeros((BLOCK, len(self._clock), 0))
+        arms: Indices = actions
+        places: Array = np.zeros((BLOCK, len(self._clock), 0))
         if self._problem.contextual:
             arms, places = np.zeros(self._rewards.shape, np.int64), actions
         elif self._problem.continuous:
             points = actions.reshape(-1, actions.shape[2])
             arms = self._tools()[1].embed(points).actions.reshape(self._rewards.shape)
-        rows = arms, places, self._rewards, self._active, self._steps
-        put_away(count, *rows, self._first, self._clock, self.kept)
+        feedback = self._rewards, self._active, self._steps
+        put_away(count, arms, places, *feedback, self._first, self._clock, self.kept)
         self._count, self._steps[:count] = 0, 1.0
 
     def squared_errors(self, mean: Array, arms: Array | None) -> Array:

@@ -138,9 +138,7 @@ class ConfidenceWidth:
             return self.form(bound, model.noise_scale, model.regularization, delta, known)
         if callable(given):
             found, batch = given(steps().copy()), len(self.delta)
-            return per_learner(
-                self._owner, "confidence_width", found, batch, 0.0, math.inf, "left"
-            )
+            return per_learner(self._owner, "confidence_width", found, batch, 0.0, math.inf, "left")
         return given
 
 

@@ -17,6 +17,7 @@ from wgp_agents.gp.gain import gain_bound, greedy_gains, weight_sums
 from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.kernels.basis import Basis
+from wgp_agents.kernels.scores import fill_known
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices, Mask
 from wgp_gym.validation import reject
@@ -48,13 +49,13 @@ class GainBounds:
         problem: The problem.
     """
 
-    _constants = ("basis", "_rows", "_grows")
+    _constants = ("basis", "_grows")
     _stores = ("gains",)
 
     def __init__(
         self, kind: str, basis: Basis, source: FeatureSource, problem: BanditProblem
     ) -> None:
-        self._kind, self.basis, self._rows = kind, basis, np.arange(len(basis.regularization))
+        self._kind, self.basis = kind, basis
         self._spectrum = mercer_spectrum(source, problem.domain) if kind == "bound" else None
         self._grows = problem.horizon is None
         self.gains = np.zeros((len(basis.regularization), (problem.horizon or FIRST_STEPS) + 1))
@@ -84,7 +85,8 @@ class GainBounds:
             steps = 2 * max(int(held.max()), self.gains.shape[1])
             self.gains = np.zeros((len(self.gains), steps + 1))
             self.restart(np.ones(len(held), bool), ratios)
-        gains: Array = self.gains[self._rows, np.minimum(held, self.gains.shape[1] - 1)]
+        gains = np.empty(len(held))
+        fill_known(held, self.gains, gains)
         return gains
 
 

@@ -119,8 +119,8 @@ def self_normalised(
     alike = shape == norm_bound.shape == noise_scale.shape == regularization.shape == delta.shape
     if not alike or len(shape) != 1:
         given = np.broadcast_arrays(norm_bound, noise_scale, regularization, delta, gain)
-        rows = [array.reshape(-1) for array in given]
-        return self_normalised(*rows, offset, factor).reshape(given[0].shape)
+        a, b, c, d, e = (array.reshape(-1) for array in given)
+        return self_normalised(a, b, c, d, e, offset, factor).reshape(given[0].shape)
     width = np.empty(shape)
     parts = norm_bound, noise_scale, regularization, delta, gain
     fill_widths(*parts, offset, float(factor), width)

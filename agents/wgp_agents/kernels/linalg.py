@@ -25,6 +25,7 @@ __all__ = [
     "add_outer",
     "backward",
     "cholesky",
+    "cholesky_row",
     "column_squares",
     "combine_rows",
     "copy",
@@ -144,17 +145,23 @@ def cholesky(A: Array, m: int, shift: float, least: float, R: Array) -> None:
     A pivot below `least` of its diagonal element is raised to that: rounding has spoilt it.
     """
     for i in range(m):
-        row = R[i, i:m]
-        copy(A[i, i:m], row)
-        row[0] += shift
-        floor = least * row[0]
-        # Subtract what the rows above account for; scale by the pivot's root.
-        subtract_rows(R, i, R, i, row)
-        if row[0] < floor:
-            row[0] = floor
-        scale = 1.0 / math.sqrt(row[0])
-        for j in range(m - i):
-            row[j] *= scale
+        cholesky_row(A, i, m, shift, least, R)
+
+
+@subroutine
+def cholesky_row(A: Array, i: int, m: int, shift: float, least: float, R: Array) -> None:
+    """Compute row i of `cholesky`, after those above it."""
+    row = R[i, i:m]
+    copy(A[i, i:m], row)
+    row[0] += shift
+    floor = least * row[0]
+    # Subtract what the rows above account for; scale by the pivot's root.
+    subtract_rows(R, i, R, i, row)
+    if row[0] < floor:
+        row[0] = floor
+    scale = 1.0 / math.sqrt(row[0])
+    for j in range(m - i):
+        row[j] *= scale
 
 
 @subroutine

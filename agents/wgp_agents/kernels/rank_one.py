@@ -112,7 +112,8 @@ def rank_one_update(
     Now and then, or where a change would lose digits, all is computed anew.
     """
     stale = np.zeros(len(arms), np.bool_)
-    if change_inverses(sign, arms, rewards, active, stale, *basis, *state):
+    arrays = (*basis, *state)
+    if change_inverses(sign, arms, rewards, active, stale, *arrays):
         refactorise(stale, basis, state)
 
 

@@ -13,6 +13,7 @@ from wgp_gym.types import Array, Indices
 __all__ = [
     "best_upper_bounds",
     "fill_argmax",
+    "fill_known",
     "fill_widths",
     "finite",
     "sampled_scores",
@@ -126,3 +127,16 @@ def fill_widths(
     for i in range(len(width)):
         square = (2.0 * gain[i] + offset - factor * math.log(delta[i])) / regularization[i]
         width[i] = norm_bound[i] + noise_scale[i] * math.sqrt(square)
+
+
+@compiled
+def fill_known(held: Indices, known: Array, gains: Array) -> None:
+    """Fill in the gain after `held` observations of every learner, at most the last one known.
+
+    Args:
+        held: `(B,)`.
+        known: The gains after 0, 1, 2, ... observations, `(B, L)`.
+        gains: Where they go, `(B,)`.
+    """
+    for i in range(len(held)):
+        gains[i] = known[i, min(held[i], known.shape[1] - 1)]

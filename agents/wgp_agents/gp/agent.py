@@ -228,7 +228,7 @@ class GPAgent(Agent):
                 self.gain_bounds.restart(retuned, surrogate.ratios)
         self.action_set.show(self.arms, self.allowed)
         draw = acquisition.draw(surrogate, self.action_set.candidates, uniform)
-        score = scorer(acquisition, surrogate, self._widths(), draw)
+        score = scorer(acquisition, surrogate, self._widths(), draw, self.allowed)
         actions = self.action_set.maximise(score, uniform)
         return actions if rule is None else self._overridden(rule, actions, uniform)
 

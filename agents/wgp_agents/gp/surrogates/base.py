@@ -23,7 +23,7 @@ import numpy as np
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["FeatureSurrogate", "Prediction", "Predictor", "Surrogate", "forget_all"]
+__all__ = ["FeatureSurrogate", "Prediction", "Predictor", "Rate", "Surrogate", "forget_all"]
 
 
 class Prediction(NamedTuple):
@@ -38,6 +38,10 @@ class Prediction(NamedTuple):
     mean: Array
     variance: Array
     bound_variance: Array
+
+
+Rate = Callable[[Points, Prediction, Indices | None], Array]
+"""The scores `(k, q)` of points with a posterior, for the learners with these indices."""
 
 
 class Surrogate(ABC):
@@ -236,11 +240,27 @@ class FeatureSurrogate(Surrogate):
         """Return the posterior of k learners at their own features `(k, m, q)`."""
         found = []
         for i, phi in zip(learners, features, strict=True):
-            if i not in self._at_hand:
-                self._at_hand[i] = self.predictor(i)
-            found.append(self._at_hand[i](phi[: self.basis.rank[i]]))
+            found.append(self._predictor_at_hand(i)(phi[: self.basis.rank[i]]))
         mean, variance, bound = (np.stack(part) for part in zip(*found, strict=True))
         return mean, variance, bound
+
+    def _predictor_at_hand(self, i: int) -> Predictor:
+        """Return `predictor(i)`, made once between two observations."""
+        if i not in self._at_hand:
+            self._at_hand[i] = self.predictor(i)
+        return self._at_hand[i]
+
+    def leading_scores(self, points: Points, rate: Rate, allowed: Mask | None) -> Array:
+        """Return scores of which each learner's best and all that tie with it are right, `(B, q)`.
+
+        Others may be upper bounds that do not reach these.
+
+        Args:
+            points: What is chosen from.
+            rate: Scores of which none falls where the variances rise.
+            allowed: What may be chosen, `(B, q)`; None: everything.
+        """
+        return rate(points, self.predict(points), None)
 
     def predict_plays(self, plays: Plays) -> tuple[Array, Array]:
         """Return the mean and variance where each learner played, `(B,)` each."""

@@ -5,6 +5,8 @@ Notation as in `wgp_agents.gp.surrogates.weighted`.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
@@ -12,17 +14,31 @@ from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.kernels import blas, gram
 from wgp_agents.kernels.gram import DiscountArrays
 from wgp_agents.kernels.rank_one import RankOneArrays, inverse_deviations, rank_one_update
+from wgp_agents.kernels.stale import grow_bounds
 from wgp_gym.types import Array, Mask
 
 __all__ = ["MANY_FEATURES", "GramPosterior", "RankOnePosterior", "unweighted_posterior"]
 
 MANY_FEATURES = 64  # above it, BLAS per learner
+ARMS_PER_FEATURE = 2  # above it, with many features, lazy evaluation
+
+
+def is_lazy(action_set: ActionSet) -> Mask:
+    """Return for whom the variances are evaluated lazily, `(B,)`: it pays with many arms."""
+    rank, n = action_set.basis.rank, action_set.basis.phi.shape[1]
+    many: Mask = (rank > MANY_FEATURES) & (rank * ARMS_PER_FEATURE < n)
+    return many & isinstance(action_set, FixedArms)
 
 
 class RankOnePosterior:
     """The posterior of unweighted data on fixed arms, by rank-one updates: O(m^2 + m n) a step."""
 
     _constants = ("basis",)
+    lazy_learners: ClassVar[list[int]] = []
+
+    def is_prior(self, i: int) -> bool:
+        """Return whether learner i knows nothing, so that all variances are k(x, x)."""
+        return not self.arrays.counts[i].any()
 
     def __init__(self, action_set: ActionSet) -> None:
         basis = action_set.basis
@@ -84,16 +100,25 @@ class GramPosterior:
     Args:
         action_set: What is chosen from.
         tight: Whether to keep the variances of [Deng22] Theorem 2 too.
+
+        lazy: Whether variances may be evaluated lazily, where that pays.
+
+    Attributes:
+        lazy_learners: Those of whom it does. Their variances here are upper bounds, and their means
+            are computed by `predictor`.
     """
 
-    _constants = ("basis",)
+    _constants = ("basis", "lazy_learners", "_lazy", "_eager")
 
-    def __init__(self, action_set: ActionSet, *, tight: bool = False) -> None:
+    def __init__(self, action_set: ActionSet, *, tight: bool = False, lazy: bool = True) -> None:
         basis = action_set.basis
         batch, (m, n) = len(basis.regularization), basis.phi.shape
         self.basis, self.tight, self._exact = basis, tight, action_set.exact
         self._many = basis.rank > MANY_FEATURES
         self._few, self._any_many = ~self._many, bool(self._many.any())
+        self._lazy = is_lazy(action_set) & lazy
+        self._eager = self._many & ~self._lazy
+        self.lazy_learners: list[int] = np.flatnonzero(self._lazy).tolist()
         self._keep = np.ones(batch)
         self.arrays = DiscountArrays(
             gram=np.zeros((batch, m, m)),
@@ -130,6 +155,7 @@ class GramPosterior:
         features, rewards = self.scaled(plays, rewards)
         gram.discount_update(sign, features, rewards, active, eta, self.basis, self.arrays)
         if sign > 0:  # an addition follows each removal
+            self.age(eta, active)
             self.refresh(active)
 
     def fade(self, discount: Array, active: Mask) -> None:
@@ -138,7 +164,19 @@ class GramPosterior:
         gram.discount_update(
             1.0, nothing, nothing[:, 0].copy(), active, discount, self.basis, self.arrays
         )
+        self.age(discount, active)
         self.refresh(active)
+
+    def age(self, discount: Array, active: Mask) -> None:
+        """Keep the variances of lazy learners upper bounds, as weights fell to `discount`, `(B,)`.
+
+        That is the least part of any weight that is left.
+        """
+        if self.lazy_learners:
+            aged, arrays = active & self._lazy, self.arrays
+            grow_bounds(discount, aged, arrays.gram, self.basis, arrays.variance)
+            if self.tight:  # never above sigma~, if no weight is above the last one's
+                arrays.tight[aged] = arrays.variance[aged]
 
     def scaled(self, plays: Plays, rewards: Array) -> tuple[Array, Array]:
         """Return plays and rewards times (lambda / (lambda + r))^{1/2}, r what features leave out.
@@ -154,11 +192,18 @@ class GramPosterior:
         """Compute the posteriors of the learners in `active` from A and b."""
         gram.posteriors(active & self._few, self.basis, self.arrays)
         if self._any_many:
-            blas.posteriors(active & self._many, self.basis, self.arrays)
+            blas.posteriors(active & self._eager, self.basis, self.arrays)
+        if self.lazy_learners:
+            blas.gains(active & self._lazy, self.basis, self.arrays)
+
+    def is_prior(self, i: int) -> bool:
+        """Return whether learner i knows nothing, so that all variances are k(x, x)."""
+        return not self.arrays.gram[i].diagonal().any()
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
-        predict = blas.posterior_of(i, self.basis, self.arrays)
+        of = blas.inverted_posterior_of if self._lazy[i] else blas.posterior_of
+        predict = of(i, self.basis, self.arrays)
 
         def _predict(phi: Array) -> tuple[Array, Array, Array]:
             mean, variance, smaller = predict(phi)

@@ -23,19 +23,22 @@ algorithm and the proofs have lambda_{t-1} there (docs/fidelity.md).
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from wgp_agents.core.state import check_counts, check_rooms
-from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
-from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
+from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays, Points
+from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Predictor, Rate
+from wgp_agents.gp.surrogates.lazy import settle
 from wgp_agents.gp.surrogates.posteriors import (
     GramPosterior,
     RankOnePosterior,
     unweighted_posterior,
 )
+from wgp_agents.kernels import blas
 from wgp_agents.kernels.elapsed import faded, find_expired
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["DiscountSurrogate", "RestartSurrogate", "WindowSurrogate"]
 
@@ -46,16 +49,79 @@ class WeightedSurrogate(FeatureSurrogate):
     """A surrogate whose posterior is one of weighted data."""
 
     takes_elapsed = True
+    _constants = ("_lazy",)
 
     def __init__(self, action_set: ActionSet, posterior: RankOnePosterior | GramPosterior) -> None:
         super().__init__(action_set)
         self._posterior, arrays = posterior, posterior.arrays
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
         self.bound_variance = posterior.bound_variance
+        self._lazy = posterior.lazy_learners
+
+    def _changed(self) -> None:
+        """Drop what was at hand of the posterior."""
+        self._at_hand.clear()
+        if self._lazy:
+            self._known = None
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features `(m, q)`."""
         return self._posterior.predictor(i)
+
+    def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
+        """Return the learners' posterior at points."""
+        if self._lazy and points is self._candidates and self._known is None:
+            self._known = self._exact()
+        return super().predict(points, learners)
+
+    def _exact(self) -> Prediction:
+        """Return the posterior of all arms, of lazily evaluated learners computed now."""
+        variance, bound = self.variance.copy(), self.bound_variance.copy()
+        for i in self._lazy:
+            m, left = self.basis.rank[i], self.basis.residual[i]
+            predict = self._predictor_at_hand(i)
+            for block in blas.blocks(len(left)):
+                _, variance[i, block], bound[i, block] = predict(self.basis.phi[:m, block])
+            variance[i] += left
+            bound[i] += left
+        return Prediction(self.mean, variance, bound)
+
+    def leading_scores(self, points: Points, rate: Rate, allowed: Mask | None) -> Array:
+        """Return scores of which each learner's best and all that tie with it are right, `(B, q)`.
+
+        See `FeatureSurrogate` and `wgp_agents.gp.surrogates.lazy`.
+        """
+        if not self._lazy or points is not self._candidates or self._known is not None:
+            return super().leading_scores(points, rate, allowed)
+        predictors = {i: self._predictor_at_hand(i) for i in self._lazy}  # means are then right
+        scores = rate(points, Prediction(self.mean, self.variance, self.bound_variance), None)
+        for i, predict in predictors.items():
+            if not self._posterior.is_prior(i):  # else the bounds are right
+                evaluate = partial(self._evaluate, i, predict, points, rate)
+                settle(scores[i], None if allowed is None else allowed[i], evaluate)
+        return scores
+
+    def _evaluate(
+        self, i: int, predict: Predictor, points: Points, rate: Rate, arms: Indices
+    ) -> Array:
+        """Compute learner i's variances of arms; return their scores."""
+        left = points.residual[i : i + 1, arms]
+        phi = points.features[0].take(arms, axis=1)
+        _, variance, bound = predict(phi[: self.basis.rank[i]])
+        found = Prediction(self.mean[i : i + 1, arms], variance + left, bound + left)
+        self.variance[i, arms], self.bound_variance[i, arms] = found.variance, found.bound_variance
+        these = Points(points.places[:, arms], phi[None], left)
+        scores: Array = rate(these, found, np.array([i]))[0]
+        return scores
+
+    def predict_plays(self, plays: Plays) -> tuple[Array, Array]:
+        """Return the mean and variance where each learner played, `(B,)` each."""
+        mean, variance = super().predict_plays(plays)
+        for i in self._lazy:
+            m = self.basis.rank[i]
+            found = self._predictor_at_hand(i)(plays.features[i : i + 1, :m].T)
+            mean[i], variance[i] = found[0][0], found[1][0] + plays.residual[i]
+        return mean, variance
 
     def predict_each(self, features: Array) -> tuple[Array, Array, Array]:
         """Return the posterior of every learner at its own features `(B, m, q)`."""
@@ -70,7 +136,7 @@ class WeightedSurrogate(FeatureSurrogate):
     def _clear(self, mask: Mask) -> None:
         self._posterior.clear(mask)
         self.held[mask] = 0
-        self._at_hand.clear()
+        self._changed()
 
 
 class RestartSurrogate(WeightedSurrogate):
@@ -99,7 +165,7 @@ class RestartSurrogate(WeightedSurrogate):
         self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
     ) -> None:
         """Learn from one play, and restart the learners whose period is over."""
-        self._at_hand.clear()
+        self._changed()
         self._posterior.change(1.0, plays, rewards, active)
         self.held += active
         if not self._endless:
@@ -181,7 +247,7 @@ class WindowSurrogate(WeightedSurrogate):
         self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
     ) -> None:
         """Drop what is too old, and learn from one play."""
-        self._at_hand.clear()
+        self._changed()
         self._clock += active if elapsed is None else np.where(active, elapsed, 0.0)
         self._drop(active)
         self._posterior.change(1.0, plays, rewards, active)
@@ -196,7 +262,7 @@ class WindowSurrogate(WeightedSurrogate):
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Drop what then is too old."""
-        self._at_hand.clear()
+        self._changed()
         self._clock += np.where(active, steps, 0.0)
         if self._drop(active):
             self._posterior.refresh(active)
@@ -222,7 +288,9 @@ class DiscountSurrogate(WeightedSurrogate):
     def __init__(
         self, action_set: ActionSet, *, ratios: Array | None = None, tight: bool = False
     ) -> None:
-        self._weighted = GramPosterior(action_set, tight=tight)
+        # Where weights fall, sigma~ is no upper bound of sigma-acute.
+        falls = ratios is not None and bool((ratios > 1.0).any())
+        self._weighted = GramPosterior(action_set, tight=tight, lazy=not (tight and falls))
         super().__init__(action_set, self._weighted)
         self._rows = np.arange(len(self.held))
         self._given = ratios is not None
@@ -252,7 +320,7 @@ class DiscountSurrogate(WeightedSurrogate):
         self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
     ) -> None:
         """Discount the past by eta^elapsed, and learn from one play."""
-        self._at_hand.clear()
+        self._changed()
         discount = self._discounts()
         if elapsed is not None:
             discount = faded(discount[:, None], elapsed)[:, 0]
@@ -261,7 +329,7 @@ class DiscountSurrogate(WeightedSurrogate):
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Discount the past by eta^steps."""
-        self._at_hand.clear()
+        self._changed()
         self._weighted.fade(faded(self.ratios[:, :1], steps)[:, 0], active)
 
     def hallucinate(self, plays: Plays, active: Mask) -> None:
@@ -270,4 +338,4 @@ class DiscountSurrogate(WeightedSurrogate):
             super().hallucinate(plays, active)
             return
         self._weighted.change(1.0, plays, self.predict_plays(plays)[0], active)
-        self._at_hand.clear()
+        self._changed()

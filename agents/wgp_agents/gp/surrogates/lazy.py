@@ -18,7 +18,7 @@ from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["settle"]
 
-FIRST = 256  # arms evaluated at first: enough to fill BLAS's blocks
+FIRST = 128  # arms evaluated at first: enough to fill BLAS's blocks
 MOST = 8_192  # arms evaluated together, which bounds the room to work in
 
 

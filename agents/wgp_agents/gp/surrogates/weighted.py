@@ -56,7 +56,7 @@ class WeightedSurrogate(FeatureSurrogate):
         self._posterior, arrays = posterior, posterior.arrays
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
         self.bound_variance = posterior.bound_variance
-        self._lazy = posterior.lazy_learners
+        self._lazy, self._features_of = posterior.lazy_learners, action_set.domain_features
 
     def _changed(self) -> None:
         """Drop what was at hand of the posterior."""
@@ -71,7 +71,8 @@ class WeightedSurrogate(FeatureSurrogate):
     def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
         """Return the learners' posterior at points."""
         if self._lazy and points is self._candidates and self._known is None:
-            self._known = self._exact()
+            with blas.single_thread():
+                self._known = self._exact()
         return super().predict(points, learners)
 
     def _exact(self) -> Prediction:
@@ -93,12 +94,13 @@ class WeightedSurrogate(FeatureSurrogate):
         """
         if not self._lazy or points is not self._candidates or self._known is not None:
             return super().leading_scores(points, rate, allowed)
-        predictors = {i: self._predictor_at_hand(i) for i in self._lazy}  # means are then right
-        scores = rate(points, Prediction(self.mean, self.variance, self.bound_variance), None)
-        for i, predict in predictors.items():
-            if not self._posterior.is_prior(i):  # else the bounds are right
-                evaluate = partial(self._evaluate, i, predict, points, rate)
-                settle(scores[i], None if allowed is None else allowed[i], evaluate)
+        with blas.single_thread():
+            predictors = {i: self._predictor_at_hand(i) for i in self._lazy}  # and means
+            scores = rate(points, Prediction(self.mean, self.variance, self.bound_variance), None)
+            for i, predict in predictors.items():
+                if not self._posterior.is_prior(i):  # else the bounds are right
+                    evaluate = partial(self._evaluate, i, predict, points, rate)
+                    settle(scores[i], None if allowed is None else allowed[i], evaluate)
         return scores
 
     def _evaluate(
@@ -106,7 +108,7 @@ class WeightedSurrogate(FeatureSurrogate):
     ) -> Array:
         """Compute learner i's variances of arms; return their scores."""
         left = points.residual[i : i + 1, arms]
-        phi = points.features[0].take(arms, axis=1)
+        phi = self._features_of(arms).T
         _, variance, bound = predict(phi[: self.basis.rank[i]])
         found = Prediction(self.mean[i : i + 1, arms], variance + left, bound + left)
         self.variance[i, arms], self.bound_variance[i, arms] = found.variance, found.bound_variance
@@ -117,10 +119,12 @@ class WeightedSurrogate(FeatureSurrogate):
     def predict_plays(self, plays: Plays) -> tuple[Array, Array]:
         """Return the mean and variance where each learner played, `(B,)` each."""
         mean, variance = super().predict_plays(plays)
-        for i in self._lazy:
-            m = self.basis.rank[i]
-            found = self._predictor_at_hand(i)(plays.features[i : i + 1, :m].T)
-            mean[i], variance[i] = found[0][0], found[1][0] + plays.residual[i]
+        if self._lazy and plays.arms is not None:
+            with blas.single_thread():
+                for i, arm in zip(self._lazy, plays.arms[self._lazy], strict=True):
+                    phi = plays.features[i : i + 1, : self.basis.rank[i]].T
+                    (mean[i],), (left,), _ = self._predictor_at_hand(i)(phi)
+                    variance[i] = left + self.basis.residual[i, arm]
         return mean, variance
 
     def predict_each(self, features: Array) -> tuple[Array, Array, Array]:

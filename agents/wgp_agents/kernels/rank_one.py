@@ -25,7 +25,14 @@ from wgp_agents.kernels.linalg import (
 )
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["RankOneArrays", "inverse_deviations", "rank_one_update"]
+__all__ = [
+    "REFRESH",
+    "RankOneArrays",
+    "change_inverses",
+    "inverse_deviations",
+    "rank_one_update",
+    "refactorise",
+]
 
 REFRESH = 64  # rank-one changes after which an inverse is computed anew
 MAX_DOWNDATE = 1e6  # reward minus mean above which a removal would leave its rounding behind

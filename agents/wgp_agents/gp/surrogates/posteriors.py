@@ -13,13 +13,21 @@ from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
 from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.kernels import blas, gram
 from wgp_agents.kernels.gram import DiscountArrays
-from wgp_agents.kernels.rank_one import RankOneArrays, inverse_deviations, rank_one_update
+from wgp_agents.kernels.rank_one import (
+    RankOneArrays,
+    change_inverses,
+    inverse_deviations,
+    rank_one_update,
+    refactorise,
+)
+from wgp_agents.kernels.rank_one_blas import compute_anew, refresh_parts
 from wgp_agents.kernels.stale import grow_bounds
 from wgp_gym.types import Array, Mask
 
 __all__ = ["MANY_FEATURES", "GramPosterior", "RankOnePosterior", "unweighted_posterior"]
 
 MANY_FEATURES = 64  # above it, BLAS per learner
+LARGE = 2**17  # features times arms from which on what is computed anew is spread over steps
 ARMS_PER_FEATURE = 2  # above it, with many features, lazy evaluation
 
 
@@ -33,7 +41,7 @@ def is_lazy(action_set: ActionSet) -> Mask:
 class RankOnePosterior:
     """The posterior of unweighted data on fixed arms, by rank-one updates: O(m^2 + m n) a step."""
 
-    _constants = ("basis",)
+    _constants = ("basis", "_features_of", "_large", "_any_large")
     lazy_learners: ClassVar[list[int]] = []
 
     def is_prior(self, i: int) -> bool:
@@ -43,7 +51,9 @@ class RankOnePosterior:
     def __init__(self, action_set: ActionSet) -> None:
         basis = action_set.basis
         batch, (m, n) = len(basis.regularization), basis.phi.shape
-        self.basis = basis
+        self.basis, self._features_of = basis, action_set.domain_features
+        self._large = basis.rank * n >= LARGE
+        self._any_large = bool(self._large.any())
         self.arrays = RankOneArrays(
             inverse=np.zeros((batch, m, m)),
             mean=np.zeros((batch, n)),
@@ -73,7 +83,16 @@ class RankOnePosterior:
 
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
-        rank_one_update(sign, plays.actions, rewards, active, self.basis, self.arrays)
+        basis, arrays = self.basis, self.arrays
+        if not self._any_large:
+            rank_one_update(sign, plays.actions, rewards, active, basis, arrays)
+            return
+        anew = np.zeros(len(active), bool)
+        if change_inverses(sign, plays.actions, rewards, active, basis, arrays, anew):
+            refactorise(anew & ~self._large, basis, arrays)
+            compute_anew(anew & self._large, self._features_of, basis, arrays)
+        if sign > 0:  # an addition follows each removal
+            refresh_parts(active & self._large, self._features_of, basis, arrays)
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""

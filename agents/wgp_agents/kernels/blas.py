@@ -63,7 +63,7 @@ def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -
                     state.tight[i, block] = tight + basis.residual[i, block]
 
 
-def blocks(n: int) -> list[slice]:
+def blocks(n: int) -> list[slice[int, int, None]]:
     """Return slices of n arms, each few enough that their features fit the second-level cache."""
     return [slice(start, start + ARM_BLOCK) for start in range(0, n, ARM_BLOCK)]
 

@@ -26,7 +26,7 @@ from wgp_agents.kernels.linalg import (
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
-    "REFRESH",
+    "NEVER",
     "RankOneArrays",
     "change_inverses",
     "inverse_deviations",
@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 REFRESH = 64  # rank-one changes after which an inverse is computed anew
+NEVER = 2**62
 MAX_DOWNDATE = 1e6  # reward minus mean above which a removal would leave its rounding behind
 MIN_DOWNDATE = 1e-5  # lambda (1 - phi^T P phi) below which a downdate would lose the digits
 
@@ -119,7 +120,7 @@ def rank_one_update(
     Now and then, or where a change would lose digits, all is computed anew.
     """
     stale = np.zeros(len(arms), np.bool_)
-    if change_inverses(sign, arms, rewards, active, basis, state, stale):
+    if change_inverses(sign, arms, rewards, active, REFRESH, basis, state, stale):
         refactorise(stale, basis, state)
 
 
@@ -129,11 +130,14 @@ def change_inverses(
     arms: Indices,
     rewards: Array,
     active: Mask,
+    refresh: int,
     basis: Basis,
     state: RankOneArrays,
     stale: Mask,
 ) -> bool:
     """Do what `rank_one_update` does; mark in `stale` `(B,)` whose posterior has yet to follow.
+
+    That is after `refresh` changes, or where one would lose digits.
 
     Returns:
         Whether there is one.
@@ -152,7 +156,7 @@ def change_inverses(
         if counts[arm] == 0:
             sums[arm] = lost[arm] = 0.0
         change = math.nan
-        if state.age[i] < REFRESH:
+        if state.age[i] < refresh:
             change = rank_one(
                 sign, arm, rewards[i], m, basis.phi, lam, P, mean, variance, f[:m], u[:m], along
             )

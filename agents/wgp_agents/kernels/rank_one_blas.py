@@ -1,8 +1,10 @@
 """The posterior of unweighted observations for many arms: what is computed anew, a bit at a time.
 
 Notation as in `wgp_agents.kernels.rank_one`. With many arms and features, computing all anew takes
-as long as hundreds of steps. So each step does the 64th part of it, and none takes much longer than
-another: some columns of P, and the means and variances of some arms.
+as long as hundreds of steps. So a 128th of it is done after every fourth change, and no step takes
+much longer than another: some columns of P, and the means and variances of some arms.
+
+`age` tells which part is the next one, times `TURN`, plus the changes since the last one.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from scipy.linalg.lapack import dpotri
 
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.blas import blocks, factor, single_thread
-from wgp_agents.kernels.rank_one import REFRESH, RankOneArrays
+from wgp_agents.kernels.rank_one import RankOneArrays
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["compute_anew", "refresh_parts"]
 
 FeaturesOf = Callable[[Indices], Array]
 """The features of arms, by their index, `(k, m)`."""
+PARTS = 128
+EVERY = 4  # changes between two parts
+TURN = 2**32
 
 
 def refresh_parts(
@@ -29,11 +34,15 @@ def refresh_parts(
     """Compute a part of P and of the posterior of each active learner anew."""
     with single_thread():
         for i in np.flatnonzero(active).tolist():
-            m, n, part = int(basis.rank[i]), basis.phi.shape[1], int(state.age[i]) % REFRESH
-            plays = played(i, features_of, m, state)
-            refine(state.inverse[i, :m, :m], part_of(m, part), *plays[:2], basis.regularization[i])
-            fill_posterior(i, part_of(n, part), plays[2], basis, state)
-            state.age[i] = part  # at REFRESH all would be computed at once
+            m, n = int(basis.rank[i]), basis.phi.shape[1]
+            part, changes = divmod(int(state.age[i]), TURN)
+            if changes < EVERY:
+                continue
+            X, counts, target = played(i, features_of, m, state)
+            P, lam = state.inverse[i, :m, :m], float(basis.regularization[i])
+            refine(P, part_of(m, part), X, counts, lam)
+            fill_posterior(i, part_of(n, part), target, basis, state)
+            state.age[i] = (part + 1) % PARTS * TURN
 
 
 def compute_anew(active: Mask, features_of: FeaturesOf, basis: Basis, state: RankOneArrays) -> None:
@@ -51,9 +60,9 @@ def compute_anew(active: Mask, features_of: FeaturesOf, basis: Basis, state: Ran
                 fill_posterior(i, block, target, basis, state)
 
 
-def part_of(size: int, part: int) -> slice:
-    """Return one of REFRESH parts of `size` things."""
-    return slice(part * size // REFRESH, (part + 1) * size // REFRESH)
+def part_of(size: int, part: int) -> slice[int, int, None]:
+    """Return one of PARTS parts of `size` things."""
+    return slice(part * size // PARTS, (part + 1) * size // PARTS)
 
 
 def played(
@@ -65,7 +74,7 @@ def played(
     return X, state.counts[i, arms].astype(float), (state.sums[i] + state.lost[i])[arms] @ X
 
 
-def refine(P: Array, columns: slice, X: Array, counts: Array, lam: float) -> None:
+def refine(P: Array, columns: slice[int, int, None], X: Array, counts: Array, lam: float) -> None:
     """Take the errors out of some columns of P = V^{-1} by a Newton step: P + P (I - V P).
 
     It squares I - V P, which is rounding, with V = X^T N X + lambda I.
@@ -77,7 +86,9 @@ def refine(P: Array, columns: slice, X: Array, counts: Array, lam: float) -> Non
     P[columns] = P[:, columns].T
 
 
-def fill_posterior(i: int, arms: slice, target: Array, basis: Basis, state: RankOneArrays) -> None:
+def fill_posterior(
+    i: int, arms: slice[int, int, None], target: Array, basis: Basis, state: RankOneArrays
+) -> None:
     """Compute means and variances of some arms from P, Eq. (3)-(4)."""
     m = len(target)
     P, phi = state.inverse[i, :m, :m], basis.phi[:m, arms]

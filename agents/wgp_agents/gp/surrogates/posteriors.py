@@ -14,11 +14,11 @@ from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.kernels import blas, gram
 from wgp_agents.kernels.gram import DiscountArrays
 from wgp_agents.kernels.rank_one import (
+    NEVER,
     RankOneArrays,
     change_inverses,
     inverse_deviations,
     rank_one_update,
-    refactorise,
 )
 from wgp_agents.kernels.rank_one_blas import compute_anew, refresh_parts
 from wgp_agents.kernels.stale import grow_bounds
@@ -83,16 +83,19 @@ class RankOnePosterior:
 
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
-        basis, arrays = self.basis, self.arrays
-        if not self._any_large:
-            rank_one_update(sign, plays.actions, rewards, active, basis, arrays)
-            return
-        anew = np.zeros(len(active), bool)
-        if change_inverses(sign, plays.actions, rewards, active, basis, arrays, anew):
-            refactorise(anew & ~self._large, basis, arrays)
-            compute_anew(anew & self._large, self._features_of, basis, arrays)
+        plain = active & ~self._large if self._any_large else active
+        rank_one_update(sign, plays.actions, rewards, plain, self.basis, self.arrays)
+        if self._any_large:
+            self._change_large(sign, plays, rewards, active & self._large)
+
+    def _change_large(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Do what `change` does, and compute what is to be computed anew part by part."""
+        basis, arrays, features_of = self.basis, self.arrays, self._features_of
+        lost = np.zeros(len(active), bool)  # whose change would have lost digits
+        if change_inverses(sign, plays.actions, rewards, active, NEVER, basis, arrays, lost):
+            compute_anew(lost, features_of, basis, arrays)
         if sign > 0:  # an addition follows each removal
-            refresh_parts(active & self._large, self._features_of, basis, arrays)
+            refresh_parts(active, features_of, basis, arrays)
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""

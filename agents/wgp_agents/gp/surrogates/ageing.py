@@ -19,8 +19,8 @@ import numpy as np
 
 from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays
+from wgp_agents.gp.surrogates.lazy import WeightedSurrogate
 from wgp_agents.gp.surrogates.posteriors import GramPosterior
-from wgp_agents.gp.surrogates.weighted import WeightedSurrogate
 from wgp_agents.kernels.ageing import AgeingArrays, ageing_update
 from wgp_agents.kernels.elapsed import faded
 from wgp_gym.types import Array, Mask

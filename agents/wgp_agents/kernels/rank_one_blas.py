@@ -19,7 +19,7 @@ from wgp_agents.kernels.blas import blocks, factor, single_thread
 from wgp_agents.kernels.rank_one import RankOneArrays
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["compute_anew", "refresh_parts"]
+__all__ = ["EVERY", "PARTS", "compute_anew", "refresh_parts"]
 
 FeaturesOf = Callable[[Indices], Array]
 """The features of arms, by their index, `(k, m)`."""

@@ -156,7 +156,9 @@ def scorer(
         allowed: Which of all arms may be chosen, `(B, n)`; None: all. The scores of others, and of
             those that are not among the best, need not be right.
     """
-    predict = surrogate.predict if isinstance(surrogate, FeatureSurrogate) else checked(surrogate)
+    ours = surrogate if isinstance(surrogate, FeatureSurrogate) else None
+    predict = checked(surrogate) if ours is None else ours.predict
+    lazy = ours if ours is not None and ours.lazy and acquisition.rises else None
 
     def _rate(points: Points, found: Prediction, learners: Indices | None) -> Array:
         if learners is None:
@@ -170,8 +172,8 @@ def scorer(
         return scores
 
     def _score(points: Points, learners: Indices | None) -> Array:
-        if learners is None and acquisition.rises and isinstance(surrogate, FeatureSurrogate):
-            return surrogate.leading_scores(points, _rate, allowed)
+        if lazy is not None and learners is None:
+            return lazy.leading_scores(points, _rate, allowed)
         return _rate(points, predict(points, learners), learners)
 
     return _score

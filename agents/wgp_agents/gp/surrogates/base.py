@@ -195,12 +195,15 @@ class FeatureSurrogate(Surrogate):
         mean: Posterior means of fixed arms, or of a box's candidates, `(B, n)`.
         variance: Their posterior variances, `(B, n)`.
         bound_variance: The variances that the confidence bound uses, `(B, n)`.
+        lazy: Whether some of these are upper bounds, so that `leading_scores` saves work: then
+            `predict` computes what is right.
     """
 
+    lazy: bool = False
     mean: Array
     variance: Array
     bound_variance: Array
-    _constants: ClassVar[tuple[str, ...]] = ("_candidates",)
+    _constants: ClassVar[tuple[str, ...]] = ("_candidates", "lazy")
 
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set)

@@ -41,6 +41,7 @@ class WeightedSurrogate(FeatureSurrogate):
         self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
         self.bound_variance = posterior.bound_variance
         self._lazy, self._features_of = posterior.lazy_learners, action_set.domain_features
+        self.lazy = bool(self._lazy)
 
     def _changed(self) -> None:
         """Drop what was at hand of the posterior."""

@@ -16,6 +16,8 @@ from wgp_gym.types import Array
 
 __all__ = ["Extension", "FeatureMap", "Features", "exact_features"]
 
+MOST_TURNED = 2**25  # numbers in a table of which two copies, in either order, are affordable
+
 
 class FeatureMap(Protocol):
     """A map phi of points, whose kernel is phi(x)^T phi(y)."""
@@ -29,7 +31,8 @@ class Features(ReadOnlyArrays):
     """A feature map on given points, whose first columns are a coarser map of their own.
 
     Attributes:
-        table: Row i is phi(x_i), `(n, m)`.
+        table: Row i is phi(x_i), `(n, m)`; C-ordered up to 2^25 numbers (256 MiB), beyond it
+            F-ordered, so that turned it needs no copy.
         residuals: The largest k(x, x) - sum of the first j squared features, at index j,
             `(m + 1,)`.
         prior: k(x, x), `(n,)`.
@@ -76,20 +79,24 @@ def exact_features(
     most = len(points) if max_features is None else min(len(points), max_features)
     residual = prior.copy()
     columns: list[Array] = []
+    room = np.empty(len(points))
     pivots: list[int] = []
     residuals = [float(residual.max())]
     while len(columns) < most and residuals[-1] > tolerance:
         pivot = int(residual.argmax())
-        column = column_of(pivot)
+        column = np.array(column_of(pivot))
         for earlier in columns:
-            column = column - earlier[pivot] * earlier
-        column = column / np.sqrt(residual[pivot])
+            column -= np.multiply(earlier[pivot], earlier, out=room)
+        column /= np.sqrt(residual[pivot])
         residual = np.maximum(residual - column**2, 0.0)
         residual[pivot] = 0.0
         columns.append(column)
         pivots.append(pivot)
         residuals.append(float(residual.max()))
-    table = np.stack(columns, axis=1) if columns else np.zeros((len(points), 1))
+    table = np.stack(columns).T if columns else np.zeros((len(points), 1))
+    del columns
+    if table.size <= MOST_TURNED:
+        table = np.ascontiguousarray(table)
     found = (table, np.array(residuals), np.array(prior), np.array(pivots or [0]))
     for array in found:
         array.setflags(write=False)

@@ -100,6 +100,8 @@ def over_parts(
 
 def over_learners(call: Callable[[Mask], Result], active: Mask, work: float) -> list[Result]:
     """Call a function for parts of the learners in `active` `(B,)`, as `over_parts` does."""
+    if len(active) == 1:
+        return [call(active)]
 
     def _part(part: slice[int, int, None]) -> Result:
         if part.stop - part.start == len(active):

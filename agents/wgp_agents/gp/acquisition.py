@@ -23,7 +23,7 @@ from wgp_agents.gp.action_sets import Points, Score
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Surrogate
 from wgp_agents.kernels.scores import best_upper_bounds, sampled_scores, upper_bounds
 from wgp_agents.parameters import per_learner
-from wgp_gym.types import Array, Indices
+from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
     "NOTHING",
@@ -44,6 +44,16 @@ class Acquisition(ABC):
 
     randomised: ClassVar[bool] = False
     """Whether it draws at random: then plays whose reward is still to come do not count."""
+    rises: ClassVar[bool] = False
+    """Whether a point's score never falls where its variances rise, and depends on no other point's
+    posterior: then only the variances of points that may be the best are needed. A class whose
+    `score` is its own has to say so itself."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Take back what a base says of its own score."""
+        super().__init_subclass__(**kwargs)
+        if "score" in vars(cls) and "rises" not in vars(cls):
+            cls.rises = False
 
     def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
         """Return what is drawn once a step, before any score, `(B, ...)`; by default `NOTHING`.
@@ -71,6 +81,8 @@ class Acquisition(ABC):
 class UpperBound(Acquisition):
     """The upper confidence bound mean + beta std, [Deng22] Algorithm 1 line 3."""
 
+    rises = True
+
     def score(self, points: Points, prediction: Prediction, width: Array, draw: Array) -> Array:
         """Return the upper confidence bounds, `(k, q)`."""
         mean, _, variance = prediction
@@ -94,6 +106,7 @@ class RandomWidth(UpperBound):
     """
 
     randomised = True
+    rises = True
 
     def __init__(self, owner: str, scale: ArrayLike, batch: int) -> None:
         self._scale = per_learner(owner, "scale", scale, batch, 0.0, math.inf, "neither")
@@ -115,6 +128,7 @@ class ThompsonSampling(Acquisition):
     """
 
     randomised = True
+    rises = True  # a sample is drawn whole: variances do not matter
 
     def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
         """Return the weights of the sampled functions, `(B, m)`."""
@@ -155,16 +169,27 @@ def best_arms(prediction: Prediction, width: Array, uniform: Array) -> Indices:
 
 
 def scorer(
-    acquisition: Acquisition, surrogate: Surrogate, width: Array, draw: Array = NOTHING
+    acquisition: Acquisition,
+    surrogate: Surrogate,
+    width: Array,
+    draw: Array = NOTHING,
+    allowed: Mask | None = None,
 ) -> Score:
     """Return an acquisition's score as a function of points, for the action set to maximise.
 
-    `width` is beta, `(B,)`; `draw` what `acquisition.draw` returned.
+    Args:
+        acquisition: The acquisition.
+        surrogate: The posterior of the learners.
+        width: beta, `(B,)`.
+        draw: What `acquisition.draw` returned.
+        allowed: Which of all arms may be chosen, `(B, n)`; None: all. The scores of others, and of
+            those that are not among the best, need not be right.
     """
-    predict = surrogate.predict if isinstance(surrogate, FeatureSurrogate) else checked(surrogate)
+    ours = surrogate if isinstance(surrogate, FeatureSurrogate) else None
+    predict = checked(surrogate) if ours is None else ours.predict
+    lazy = ours if ours is not None and ours.lazy and acquisition.rises else None
 
-    def _score(points: Points, learners: Indices | None) -> Array:
-        found = predict(points, learners)
+    def _rate(points: Points, found: Prediction, learners: Indices | None) -> Array:
         if learners is None:
             scores = acquisition.score(points, found, width, draw)
         else:
@@ -174,6 +199,11 @@ def scorer(
             name, shape = type(acquisition).__name__, found.mean.shape
             raise ValueError(f"{name}.score must return an array {shape}. Got {scores.shape}.")
         return scores
+
+    def _score(points: Points, learners: Indices | None) -> Array:
+        if lazy is not None and learners is None:
+            return lazy.leading_scores(points, _rate, allowed)
+        return _rate(points, predict(points, learners), learners)
 
     return _score
 

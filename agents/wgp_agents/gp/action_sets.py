@@ -195,16 +195,19 @@ class FixedArms(ActionSet):
         features = exact_features(source, domain, float(tolerances.min()), max_features)
         super().__init__(features, domain, regularization, tolerances)
         self._domain = domain
-        self._rows: Actions = features.table  # C-ordered: each step reads a row
+        self._rows = features.table  # each step reads a row
         self._nothing = np.zeros(len(regularization))  # what they leave out is negligible
 
     def embed(self, actions: Action) -> Plays:
         """Return arms `(B,)` with their features."""
-        return Plays(actions, self._rows.take(actions, axis=0), self._nothing, self._domain)
+        features = np.ascontiguousarray(self.domain_features(actions))
+        return Plays(actions, features, self._nothing, self._domain)
 
     def domain_features(self, rows: Indices) -> Array:
         """Return all features of arms, by their index, `(len(rows), m)`."""
-        return self.basis.phi[:, rows].T
+        if self._rows.flags.c_contiguous:
+            return self._rows.take(rows, axis=0)
+        return self.basis.phi.take(rows, axis=1).T
 
 
 class BoxGrid(FixedArms):

@@ -237,7 +237,7 @@ class GPAgent(Agent):
             actions = self.action_set.actions_of(arms)
         else:
             draw = acquisition.draw(surrogate, self.action_set.candidates, uniform)
-            score = scorer(acquisition, surrogate, self._widths(), draw)
+            score = scorer(acquisition, surrogate, self._widths(), draw, self.allowed)
             actions = self.action_set.maximise(score, uniform)
         return actions if rule is None else self._overridden(rule, actions, uniform)
 

@@ -11,6 +11,8 @@ from wgp_gym.types import Array, Indices
 
 __all__ = ["Basis", "PosteriorArrays", "make_basis"]
 
+BLOCK = 4_096  # points whose features are squared together
+
 
 class Basis(NamedTuple):
     """The feature table turned, and what belongs to each learner.
@@ -59,7 +61,10 @@ def make_basis(features: Features, regularization: Array, tolerances: Array) -> 
         tolerances: How much of k(x, x) each may leave out, `(B,)`.
     """
     rank = np.array([features.rank(tolerance) for tolerance in tolerances])
-    captured = np.cumsum(features.table**2, axis=1)[:, rank - 1].T
+    captured = np.empty((len(rank), len(features.table)))
+    for start in range(0, len(features.table), BLOCK):  # nothing more of the table's size is stored
+        rows = slice(start, start + BLOCK)
+        captured[:, rows] = np.cumsum(features.table[rows] ** 2, axis=1)[:, rank - 1].T
     residual = np.maximum(features.prior - captured, 0.0)
     phi = np.ascontiguousarray(features.table.T)
     return Basis(phi, regularization, rank, residual, features.prior)

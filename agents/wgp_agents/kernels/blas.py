@@ -9,13 +9,23 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dtrtri
 from threadpoolctl import ThreadpoolController
 
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.gram import DiscountArrays
 from wgp_gym.types import Array
 
-__all__ = ["deviation_of", "posterior_of", "posteriors", "single_thread"]
+__all__ = [
+    "blocks",
+    "deviation_of",
+    "gains",
+    "inverted_posterior_of",
+    "posterior_of",
+    "posteriors",
+    "single_thread",
+]
 
 # One thread: several lose more than they win on matrices of this size, and far more on a busy
 # machine. A controller is made once, since it looks through all loaded libraries.
@@ -40,19 +50,31 @@ def single_thread() -> Iterator[None]:
 
 def posteriors(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
     """Compute what `wgp_agents.kernels.gram.posteriors` computes, learner by learner."""
+    gains(active, basis, state)
     with single_thread():
         for i in np.flatnonzero(active).tolist():
-            m, regularization = int(basis.rank[i]), float(basis.regularization[i])
-            R2 = factor(state.double_gram[i], m, regularization)
-            state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(regularization)
+            m = int(basis.rank[i])
             predict = posterior_of(i, basis, state)
-            for start in range(0, basis.phi.shape[1], ARM_BLOCK):
-                block = slice(start, start + ARM_BLOCK)
+            for block in blocks(basis.phi.shape[1]):
                 mean, variance, tight = predict(basis.phi[:m, block])
                 state.mean[i, block] = mean
                 state.variance[i, block] = variance + basis.residual[i, block]
                 if state.tight.size:
                     state.tight[i, block] = tight + basis.residual[i, block]
+
+
+def blocks(n: int) -> list[slice[int, int, None]]:
+    """Return slices of n arms, each few enough that their features fit the second-level cache."""
+    return [slice(start, start + ARM_BLOCK) for start in range(0, n, ARM_BLOCK)]
+
+
+def gains(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> None:
+    """Compute the double-weighted gain of every active learner."""
+    with single_thread():
+        for i in np.flatnonzero(active).tolist():
+            m, regularization = int(basis.rank[i]), float(basis.regularization[i])
+            R2 = factor(state.double_gram[i], m, regularization)
+            state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(regularization)
 
 
 def factor(A: Array, m: int, regularization: float) -> Array:
@@ -84,6 +106,30 @@ def posterior_of(
         Y = solve_triangular(R, phi, trans="T", check_finite=False)
         squares = [regularization * np.einsum("ij,ij->j", A, A) for A in (Y, turned.T @ Y)]
         return z @ Y, squares[0], squares[1]
+
+    return _predict
+
+
+def inverted_posterior_of(
+    i: int, basis: Basis, state: DiscountArrays
+) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """Return what `posterior_of` does, faster for many points, and fill in the means of all arms.
+
+    R is inverted once: a product with R^{-T} is about four times as fast as a solve with R^T.
+    """
+    m, regularization = int(basis.rank[i]), float(basis.regularization[i])
+    R = factor(state.gram[i], m, regularization)
+    inverse = dtrtri(R)[0]
+    weights = inverse @ (inverse.T @ (state.target[i, :m] + state.lost[i, :m]))  # V^{-1} b
+    np.matmul(weights, basis.phi[:m], out=state.mean[i])  # Eq. (3)
+    turned = np.zeros((0, m))
+    if state.tight.size:  # `wgp_agents.kernels.gram.tight_factor`
+        turned = factor(state.double_gram[i], m, regularization) @ inverse
+
+    def _predict(phi: Array) -> tuple[Array, Array, Array]:
+        Y = dtrmm(1.0, inverse, phi.T, side=1).T  # R^{-T} phi
+        squares = [regularization * np.einsum("ij,ij->j", A, A) for A in (Y, turned @ Y)]
+        return weights @ phi, squares[0], squares[1]
 
     return _predict
 

@@ -25,9 +25,17 @@ from wgp_agents.kernels.linalg import (
 )
 from wgp_gym.types import Array, Indices, Mask
 
-__all__ = ["RankOneArrays", "inverse_deviations", "rank_one_update"]
+__all__ = [
+    "NEVER",
+    "RankOneArrays",
+    "change_inverses",
+    "inverse_deviations",
+    "rank_one_update",
+    "refactorise",
+]
 
 REFRESH = 64  # rank-one changes after which an inverse is computed anew
+NEVER = 2**62
 MAX_DOWNDATE = 1e6  # reward minus mean above which a removal would leave its rounding behind
 MIN_DOWNDATE = 1e-5  # lambda (1 - phi^T P phi) below which a downdate would lose the digits
 
@@ -113,7 +121,7 @@ def rank_one_update(
     """
     stale = np.zeros(len(arms), np.bool_)
     arrays = (*basis, *state)
-    if change_inverses(sign, arms, rewards, active, stale, *arrays):
+    if change_inverses(sign, arms, rewards, active, REFRESH, stale, *arrays):
         refactorise(stale, basis, state)
 
 
@@ -123,6 +131,7 @@ def change_inverses(
     arms: Indices,
     rewards: Array,
     active: Mask,
+    refresh: int,
     stale: Mask,
     phi: Array,
     regularization: Array,
@@ -140,7 +149,8 @@ def change_inverses(
 ) -> bool:
     """Do what `rank_one_update` does; mark in `stale` `(B,)` whose posterior has yet to follow.
 
-    Arrays come one by one: of a tuple, Python's call takes far longer.
+    That is after `refresh` changes, or where one would lose digits. Arrays come one by one: of a
+    tuple, Python's call takes far longer.
 
     Returns:
         Whether there is one.
@@ -157,7 +167,7 @@ def change_inverses(
         if counts[i, arm] == 0:
             sums[i, arm] = lost[i, arm] = 0.0
         change = math.nan
-        if age[i] < REFRESH:
+        if age[i] < refresh:
             of_learner = regularization[i], inverse[i], mean[i], variance[i]
             change = rank_one(sign, arm, reward, m, phi, *of_learner, f[:m], u[:m], along)
         if math.isnan(change):

@@ -19,8 +19,8 @@ import numpy as np
 
 from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays
+from wgp_agents.gp.surrogates.lazy import WeightedSurrogate
 from wgp_agents.gp.surrogates.posteriors import GramPosterior
-from wgp_agents.gp.surrogates.weighted import WeightedSurrogate
 from wgp_agents.kernels.ageing import AgeingArrays, ageing_update
 from wgp_agents.kernels.elapsed import faded
 from wgp_gym.types import Array, Mask
@@ -99,11 +99,14 @@ class AgeingSurrogate(WeightedSurrogate):
 
     def _age(self, features: Array, rewards: Array, active: Mask, elapsed: Array | None) -> None:
         """Let the sums fade by z_j^elapsed, and add a play."""
-        self._at_hand.clear()
+        self._changed()
         bank = self.bank
         if elapsed is not None:
             bank = bank._replace(decays=faded(bank.decays, elapsed))
         ageing_update(features, rewards, active, self.basis.rank, bank, self._gram.arrays)
+        # A young play's weight falls most: w_k is log-convex, as a sum of exponentials.
+        weights = np.cumsum([bank.coefficients, bank.coefficients * bank.decays], axis=2)[:, :, -1]
+        self._gram.age(weights[1] / weights[0], active)
         self._gram.refresh(active)
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "FeatureSurrogate",
     "Prediction",
     "Predictor",
+    "Rate",
     "Surrogate",
     "forget_all",
     "keeps_posterior",
@@ -45,6 +46,10 @@ class Prediction(NamedTuple):
     mean: Array
     variance: Array
     bound_variance: Array
+
+
+Rate = Callable[[Points, Prediction, Indices | None], Array]
+"""The scores `(k, q)` of points with a posterior, for the learners with these indices."""
 
 
 class Surrogate(ABC):
@@ -198,12 +203,15 @@ class FeatureSurrogate(Surrogate):
         mean: Posterior means of fixed arms, or of a box's candidates, `(B, n)`.
         variance: Their posterior variances, `(B, n)`.
         bound_variance: The variances that the confidence bound uses, `(B, n)`.
+        lazy: Whether some of these are upper bounds, so that `leading_scores` saves work: then
+            `predict` computes what is right.
     """
 
+    lazy: bool = False
     mean: Array
     variance: Array
     bound_variance: Array
-    _constants: ClassVar[tuple[str, ...]] = ("_candidates",)
+    _constants: ClassVar[tuple[str, ...]] = ("_candidates", "lazy")
 
     def __init__(self, action_set: ActionSet) -> None:
         super().__init__(action_set)
@@ -226,8 +234,8 @@ class FeatureSurrogate(Surrogate):
     def predict(self, points: Points, learners: Indices | None = None) -> Prediction:
         """Return the learners' posterior at points."""
         if points is self._candidates:
-            if self._known is None:  # of arrays that change in place, so made once
-                self._known = Prediction(self.mean, self.variance, self.bound_variance)
+            if self._known is None:
+                self._known = self._of_candidates()
             if learners is None:
                 return self._known
             return Prediction(*(array[learners] for array in self._known))
@@ -239,15 +247,35 @@ class FeatureSurrogate(Surrogate):
             mean, variance, bound = self._predict(who.tolist(), features)
         return Prediction(mean, variance + points.residual, bound + points.residual)
 
+    def _of_candidates(self) -> Prediction:
+        """Return the posterior of the candidates: arrays that change in place, so made once."""
+        return Prediction(self.mean, self.variance, self.bound_variance)
+
     def _predict(self, learners: Iterable[int], features: Array) -> tuple[Array, Array, Array]:
         """Return the posterior of k learners at their own features `(k, m, q)`."""
         found = []
         for i, phi in zip(learners, features, strict=True):
-            if i not in self._at_hand:
-                self._at_hand[i] = self.predictor(i)
-            found.append(self._at_hand[i](phi[: self.basis.rank[i]]))
+            found.append(self._predictor_at_hand(i)(phi[: self.basis.rank[i]]))
         mean, variance, bound = (np.stack(part) for part in zip(*found, strict=True))
         return mean, variance, bound
+
+    def _predictor_at_hand(self, i: int) -> Predictor:
+        """Return `predictor(i)`, made once between two observations."""
+        if i not in self._at_hand:
+            self._at_hand[i] = self.predictor(i)
+        return self._at_hand[i]
+
+    def leading_scores(self, points: Points, rate: Rate, allowed: Mask | None) -> Array:
+        """Return scores of which each learner's best and all that tie with it are right, `(B, q)`.
+
+        Others may be upper bounds that do not reach these.
+
+        Args:
+            points: What is chosen from.
+            rate: Scores of which none falls where the variances rise.
+            allowed: What may be chosen, `(B, q)`; None: everything.
+        """
+        return rate(points, self.predict(points), None)
 
     def predict_plays(self, plays: Plays) -> tuple[Array, Array]:
         """Return the mean and variance where each learner played, `(B,)` each."""
@@ -262,4 +290,5 @@ def keeps_posterior(surrogate: Surrogate) -> bool:
 
     A user's own may be of any shape: it is checked at each step.
     """
-    return type(surrogate).predict is FeatureSurrogate.predict
+    ours = isinstance(surrogate, FeatureSurrogate) and not surrogate.lazy
+    return ours and type(surrogate).predict is FeatureSurrogate.predict

@@ -5,6 +5,8 @@ Notation as in `wgp_agents.gp.surrogates.weighted`.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from wgp_agents.core.threads import over_learners
@@ -12,23 +14,47 @@ from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
 from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.kernels import blas, gram
 from wgp_agents.kernels.gram import DiscountArrays
-from wgp_agents.kernels.rank_one import RankOneArrays, inverse_deviations, rank_one_update
+from wgp_agents.kernels.rank_one import (
+    NEVER,
+    RankOneArrays,
+    change_inverses,
+    inverse_deviations,
+    rank_one_update,
+)
+from wgp_agents.kernels.rank_one_blas import compute_anew, refresh_parts
+from wgp_agents.kernels.stale import grow_bounds
 from wgp_gym.types import Array, Mask
 
 __all__ = ["MANY_FEATURES", "GramPosterior", "RankOnePosterior", "unweighted_posterior"]
 
 MANY_FEATURES = 64  # above it, BLAS per learner
+LARGE = 2**17  # features times arms from which on what is computed anew is spread over steps
+ARMS_PER_FEATURE = 2  # above it, with many features, lazy evaluation
+
+
+def is_lazy(action_set: ActionSet) -> Mask:
+    """Return for whom the variances are evaluated lazily, `(B,)`: it pays with many arms."""
+    rank, n = action_set.basis.rank, action_set.basis.phi.shape[1]
+    many: Mask = (rank > MANY_FEATURES) & (rank * ARMS_PER_FEATURE < n)
+    return many & isinstance(action_set, FixedArms)
 
 
 class RankOnePosterior:
     """The posterior of unweighted data on fixed arms, by rank-one updates: O(m^2 + m n) a step."""
 
-    _constants = ("basis",)
+    _constants = ("basis", "_features_of", "_large", "_any_large")
+    lazy_learners: ClassVar[list[int]] = []
+
+    def is_prior(self, i: int) -> bool:
+        """Return whether learner i knows nothing, so that all variances are k(x, x)."""
+        return not self.arrays.counts[i].any()
 
     def __init__(self, action_set: ActionSet) -> None:
         basis = action_set.basis
         batch, (m, n) = len(basis.regularization), basis.phi.shape
-        self.basis = basis
+        self.basis, self._features_of = basis, action_set.domain_features
+        self._large = basis.rank * n >= LARGE
+        self._any_large = bool(self._large.any())
         self.arrays = RankOneArrays(
             inverse=np.zeros((batch, m, m)),
             mean=np.zeros((batch, n)),
@@ -58,12 +84,25 @@ class RankOnePosterior:
 
     def change(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
+        plain = active & ~self._large if self._any_large else active
         arms, (m, n) = plays.actions, self.basis.phi.shape
 
         def _change(mine: Mask) -> None:
             rank_one_update(sign, arms, rewards, mine, self.basis, self.arrays)
 
-        over_learners(_change, active, 2.0 * m * (m + n))
+        over_learners(_change, plain, 2.0 * m * (m + n))
+        if self._any_large:
+            self._change_large(sign, plays, rewards, active & self._large)
+
+    def _change_large(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
+        """Do what `change` does, and compute what is to be computed anew part by part."""
+        basis, arrays, features_of = self.basis, self.arrays, self._features_of
+        lost = np.zeros(len(active), bool)  # whose change would have lost digits
+        given = (*basis, *arrays)
+        if change_inverses(sign, plays.actions, rewards, active, NEVER, lost, *given):
+            compute_anew(lost, features_of, basis, arrays)
+        if sign > 0:  # an addition follows each removal
+            refresh_parts(active, features_of, basis, arrays)
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
@@ -90,16 +129,26 @@ class GramPosterior:
     Args:
         action_set: What is chosen from.
         tight: Whether to keep the variances of [Deng22] Theorem 2 too.
+
+        lazy: Whether variances may be evaluated lazily, where that pays.
+
+    Attributes:
+        lazy_learners: Those of whom it does. Their variances here are upper bounds, and their means
+            are computed by `predictor`.
     """
 
-    _constants = ("basis",)
+    _constants = ("basis", "lazy_learners", "_lazy", "_eager", "_work")
 
-    def __init__(self, action_set: ActionSet, *, tight: bool = False) -> None:
+    def __init__(self, action_set: ActionSet, *, tight: bool = False, lazy: bool = True) -> None:
         basis = action_set.basis
         batch, (m, n) = len(basis.regularization), basis.phi.shape
         self.basis, self.tight, self._exact = basis, tight, action_set.exact
         self._many = basis.rank > MANY_FEATURES
         self._few, self._any_many = ~self._many, bool(self._many.any())
+        self._work = m * m * (m / 2.0 + n)  # of a posterior
+        self._lazy = is_lazy(action_set) & lazy
+        self._eager = self._many & ~self._lazy
+        self.lazy_learners: list[int] = np.flatnonzero(self._lazy).tolist()
         self._keep = np.ones(batch)
         self.arrays = DiscountArrays(
             gram=np.zeros((batch, m, m)),
@@ -136,10 +185,16 @@ class GramPosterior:
         features, rewards = self.scaled(plays, rewards)
         if sign > 0 and not self._any_many:
             arrays = self.arrays if self.tight else (*self.arrays[:-1], None)
-            gram.learn(features, rewards, active, eta, *self.basis, *arrays)
+            basis = self.basis
+
+            def _learn(mine: Mask) -> None:
+                gram.learn(features, rewards, mine, eta, *basis, *arrays)
+
+            over_learners(_learn, active, self._work)
             return
         gram.discount_update(sign, features, rewards, active, eta, self.basis, self.arrays)
         if sign > 0:  # an addition follows each removal
+            self.age(eta, active)
             self.refresh(active)
 
     def fade(self, discount: Array, active: Mask) -> None:
@@ -148,7 +203,19 @@ class GramPosterior:
         gram.discount_update(
             1.0, nothing, nothing[:, 0].copy(), active, discount, self.basis, self.arrays
         )
+        self.age(discount, active)
         self.refresh(active)
+
+    def age(self, discount: Array, active: Mask) -> None:
+        """Keep the variances of lazy learners upper bounds, as weights fell to `discount`, `(B,)`.
+
+        That is the least part of any weight that is left.
+        """
+        if self.lazy_learners:
+            aged, arrays = active & self._lazy, self.arrays
+            grow_bounds(discount, aged, arrays.gram, self.basis, arrays.variance)
+            if self.tight:  # never above sigma~, if no weight is above the last one's
+                arrays.tight[aged] = arrays.variance[aged]
 
     def scaled(self, plays: Plays, rewards: Array) -> tuple[Array, Array]:
         """Return plays and rewards times (lambda / (lambda + r))^{1/2}, r what features leave out.
@@ -162,18 +229,24 @@ class GramPosterior:
 
     def refresh(self, active: Mask) -> None:
         """Compute the posteriors of the learners in `active` from A and b."""
-        m, n = self.basis.phi.shape
 
         def _fill(mine: Mask) -> None:
             gram.posteriors(mine, self.basis, self.arrays)
 
-        over_learners(_fill, active & self._few, m * m * (m / 2.0 + n))
+        over_learners(_fill, active & self._few, self._work)
         if self._any_many:
-            blas.posteriors(active & self._many, self.basis, self.arrays)
+            blas.posteriors(active & self._eager, self.basis, self.arrays)
+        if self.lazy_learners:
+            blas.gains(active & self._lazy, self.basis, self.arrays)
+
+    def is_prior(self, i: int) -> bool:
+        """Return whether learner i knows nothing, so that all variances are k(x, x)."""
+        return not self.arrays.gram[i].diagonal().any()
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
-        predict = blas.posterior_of(i, self.basis, self.arrays)
+        of = blas.inverted_posterior_of if self._lazy[i] else blas.posterior_of
+        predict = of(i, self.basis, self.arrays)
 
         def _predict(phi: Array) -> tuple[Array, Array, Array]:
             mean, variance, smaller = predict(phi)

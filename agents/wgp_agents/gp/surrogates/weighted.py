@@ -28,49 +28,14 @@ import numpy as np
 
 from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
-from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
-from wgp_agents.gp.surrogates.posteriors import (
-    GramPosterior,
-    RankOnePosterior,
-    unweighted_posterior,
-)
+from wgp_agents.gp.surrogates.lazy import WeightedSurrogate
+from wgp_agents.gp.surrogates.posteriors import GramPosterior, unweighted_posterior
 from wgp_agents.kernels.elapsed import count, faded, find_expired
 from wgp_gym.types import Array, Mask
 
 __all__ = ["DiscountSurrogate", "RestartSurrogate", "WindowSurrogate"]
 
 LONGEST = 2.0**53
-
-
-class WeightedSurrogate(FeatureSurrogate):
-    """A surrogate whose posterior is one of weighted data."""
-
-    takes_elapsed = True
-
-    def __init__(self, action_set: ActionSet, posterior: RankOnePosterior | GramPosterior) -> None:
-        super().__init__(action_set)
-        self._posterior, arrays = posterior, posterior.arrays
-        self.mean, self.variance, self.gain = arrays.mean, arrays.variance, arrays.gain
-        self.bound_variance = posterior.bound_variance
-
-    def predictor(self, i: int) -> Predictor:
-        """Return learner i's posterior as a function of features `(m, q)`."""
-        return self._posterior.predictor(i)
-
-    def predict_each(self, features: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of every learner at its own features `(B, m, q)`."""
-        if isinstance(self._posterior, GramPosterior):
-            return self._posterior.predict_each(features)
-        return super().predict_each(features)
-
-    def sample(self, normals: Array) -> Array:
-        """Return weights of functions drawn around the posterior mean, `(B, m)`."""
-        return self._posterior.sample(normals)
-
-    def _clear(self, mask: Mask) -> None:
-        self._posterior.clear(mask)
-        self.held[mask] = 0
-        self._at_hand.clear()
 
 
 class RestartSurrogate(WeightedSurrogate):
@@ -99,7 +64,7 @@ class RestartSurrogate(WeightedSurrogate):
         self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
     ) -> None:
         """Learn from one play, and restart the learners whose period is over."""
-        self._at_hand.clear()
+        self._changed()
         self._posterior.change(1.0, plays, rewards, active)
         count(active, self.held)
         if not self._endless:
@@ -181,7 +146,7 @@ class WindowSurrogate(WeightedSurrogate):
         self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
     ) -> None:
         """Drop what is too old, and learn from one play."""
-        self._at_hand.clear()
+        self._changed()
         self._clock += active if elapsed is None else np.where(active, elapsed, 0.0)
         self._drop(active)
         self._posterior.change(1.0, plays, rewards, active)
@@ -196,7 +161,7 @@ class WindowSurrogate(WeightedSurrogate):
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Drop what then is too old."""
-        self._at_hand.clear()
+        self._changed()
         self._clock += np.where(active, steps, 0.0)
         if self._drop(active):
             self._posterior.refresh(active)
@@ -222,7 +187,9 @@ class DiscountSurrogate(WeightedSurrogate):
     def __init__(
         self, action_set: ActionSet, *, ratios: Array | None = None, tight: bool = False
     ) -> None:
-        self._weighted = GramPosterior(action_set, tight=tight)
+        # Where weights fall, sigma~ is no upper bound of sigma-acute.
+        falls = ratios is not None and bool((ratios > 1.0).any())
+        self._weighted = GramPosterior(action_set, tight=tight, lazy=not (tight and falls))
         super().__init__(action_set, self._weighted)
         self._rows = np.arange(len(self.held))
         self._given = ratios is not None
@@ -252,7 +219,7 @@ class DiscountSurrogate(WeightedSurrogate):
         self, plays: Plays, rewards: Array, active: Mask, elapsed: Array | None = None
     ) -> None:
         """Discount the past by eta^elapsed, and learn from one play."""
-        self._at_hand.clear()
+        self._changed()
         discount = self._discounts()
         if elapsed is not None:
             discount = faded(discount[:, None], elapsed)[:, 0]
@@ -261,7 +228,7 @@ class DiscountSurrogate(WeightedSurrogate):
 
     def elapse(self, steps: Array, active: Mask) -> None:
         """Discount the past by eta^steps."""
-        self._at_hand.clear()
+        self._changed()
         self._weighted.fade(faded(self.ratios[:, :1], steps)[:, 0], active)
 
     def hallucinate(self, plays: Plays, active: Mask) -> None:
@@ -270,4 +237,4 @@ class DiscountSurrogate(WeightedSurrogate):
             super().hallucinate(plays, active)
             return
         self._weighted.change(1.0, plays, self.predict_plays(plays)[0], active)
-        self._at_hand.clear()
+        self._changed()

@@ -119,7 +119,7 @@ def self_normalised(
     alike = shape == norm_bound.shape == noise_scale.shape == regularization.shape == delta.shape
     if not alike or len(shape) != 1:
         given = np.broadcast_arrays(norm_bound, noise_scale, regularization, delta, gain)
-        a, b, c, d, e = (array.reshape(-1) for array in given)
+        a, b, c, d, e = (array.flatten() for array in given)
         return self_normalised(a, b, c, d, e, offset, factor).reshape(given[0].shape)
     width = np.empty(shape)
     parts = norm_bound, noise_scale, regularization, delta, gain

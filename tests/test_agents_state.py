@@ -218,12 +218,12 @@ def refused(agent: Agent, state: Any, match: str) -> None:
 def test_the_state_of_another_agent_is_refused() -> None:
     agent = learned("wgp-ucb", discount=0.9)
     state = agent.state_dict()
-    refused(agent, state | {"format": 1}, "must be of format 2. Got format 1, one that version")
-    refused(agent, state | {"format": None}, "must be of format 2")
+    refused(agent, state | {"format": 1}, "must be of format 3. Got format 1, one that version")
+    refused(agent, state | {"format": None}, "must be of format 3")
     refused(
         agent, learned("igp-ucb").state_dict(), "must be that of a WGPUCB. Got that of a 'IGPUCB'"
     )
-    refused(agent, {}, "must be of format 2")
+    refused(agent, {}, "must be of format 3")
     refused(agent, [1], "parameter of WGPUCB.load_state_dict must be what state_dict returned")
     other = learned("wgp-ucb", discount=0.91).state_dict()
     refused(agent, other, "same parameters, on the same problem. Got one made otherwise")

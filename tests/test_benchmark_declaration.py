@@ -456,3 +456,9 @@ def test_the_plan_names_every_cell_and_its_time() -> None:
         )
     assert re.search(r"About [\d.]+ \w+ of computing, on 2 processes about [\d.]+ \w+\.$", text)
     assert [readable(s) for s in (2, 90, 5400)] == ["2.0 s", "1.5 min", "1.5 h"]
+
+
+def test_a_long_key_is_refused_in_few_words() -> None:
+    with pytest.raises(ValueError, match="A key of the experiment must be a text of at most") as e:
+        declare({"x" * 5_000: [{"id": "WGPBandit-Abrupt-v0"}]})
+    assert len(str(e.value)) < 300

@@ -40,12 +40,13 @@ def check_values(values: Mapping[str, object], depth: int = DEEPEST) -> None:
             these, or is NaN; or if one is too large, too long or too deeply nested.
     """
     for key, value in values.items():
+        checked_key(key)
         if not isinstance(value, list):
-            check_value(checked_key(key), value, depth)
+            check_value(key, value, depth)
             continue
         for number, entry in enumerate(value, start=1):
             try:
-                check_value(checked_key(key), entry, depth - 1)
+                check_value(key, entry, depth - 1)
             except ValueError as error:
                 raise ValueError(f"[[{key}]] number {number}: {error}") from error
 

@@ -25,7 +25,7 @@ from wgp_agents.gp.tuning import Forgetting
 from wgp_agents.kernels.basis import make_basis
 from wgp_agents.kernels.rank_one import RankOneArrays
 from wgp_agents.kernels.rank_one_blas import EVERY, PARTS, refresh_parts
-from wgp_agents.kernels.stale import grow_bounds
+from wgp_agents.kernels.stale import bound_conditions, grow_bounds
 from wgp_gym.features import exact_features
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
@@ -223,7 +223,10 @@ def test_bounds_of_stale_variances_hold(eta: float) -> None:
             for gram in (A, eta * A + np.outer(new, new))
         )
         bounds = before[None].copy()
-        grow_bounds(np.array([eta]), np.array([True]), A[None], basis, bounds)
+        active, condition = np.array([True]), np.empty(1)
+        bound_conditions(A[None], active, basis, condition)
+        assert condition[0] >= np.linalg.cond(A + lam * np.eye(m)) * (1 - 1e-9)
+        grow_bounds(np.array([eta]), active, condition, basis, bounds)
         assert (bounds >= after - 1e-13).all()
         mixed = eta * before + (1 - eta) * basis.prior
         smaller = np.minimum(before / eta, mixed) if eta else mixed

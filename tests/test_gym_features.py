@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from wgp_gym import features as feature_maps
 from wgp_gym.features import Extension, Features, exact_features
 from wgp_gym.fourier import random_features
 from wgp_gym.kernels import Kernel, Linear, Matern, SquaredExponential
@@ -166,3 +167,26 @@ def test_it_stops_as_soon_as_little_is_left(tolerance: float) -> None:
         residuals = exact_features(source, points(), tolerance).residuals
         assert residuals[-1] <= tolerance
         assert (residuals[:-1] > tolerance).all()
+
+
+@pytest.mark.parametrize("most", [None, 30])
+@every_source
+def test_columns_found_in_blocks_are_a_factorisation_too(
+    source: str, most: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_by_one, _ = made(source, max_features=most)
+    for name, value in (("BLOCKED_FROM", 0), ("ONE_BY_ONE", 2), ("CANDIDATES", 20)):
+        monkeypatch.setattr(feature_maps, name, value)
+    features, _ = made(source, max_features=most)
+    m, K = features.table.shape[1], gram(SOURCES[source], points(), points())
+    assert m <= 1.1 * one_by_one.table.shape[1]
+    if most is None:
+        np.testing.assert_allclose(features.table @ features.table.T, K, rtol=0, atol=2e-10)
+    for j in range(m + 1):
+        left = K.diagonal() - np.sum(features.table[:, :j] ** 2, axis=1)
+        assert features.residuals[j] == pytest.approx(left.max(), abs=1e-12)
+    assert features.residuals[-1] <= 1e-10 or m == most
+    L = features.table[features.pivots]
+    np.testing.assert_allclose(L, np.tril(L), rtol=0, atol=1e-7)
+    assert (L.diagonal() ** 2 <= features.residuals[:m] * (1 + 1e-6)).all()
+    assert len(set(features.pivots.tolist())) == m

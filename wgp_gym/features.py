@@ -9,14 +9,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from wgp_gym.arrays import ReadOnlyArrays
 from wgp_gym.kernels import Kernel
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 
 __all__ = ["Extension", "FeatureMap", "Features", "exact_features"]
 
 MOST_TURNED = 2**25  # numbers in a table of which two copies, in either order, are affordable
+BLOCKED_FROM = 2**22  # numbers in a table, beyond which its columns are found in blocks,
+ONE_BY_ONE = 256  # and columns that never are
+CANDIDATES = 256  # points among which the pivots of a block are found
+ROWS = 16  # columns for which there is room at first
+WORKED_ON = 2**16  # numbers that are worked on together: they fit the cache
 
 
 class FeatureMap(Protocol):
@@ -63,7 +69,11 @@ def exact_features(
     The kernel matrix of a smooth kernel is numerically singular (the paper's has condition
     8e19), so a plain Cholesky factorisation fails; the pivoted one stops where nothing is left.
     Its columns shrink from left to right, which keeps Gram matrices built from them graded and
-    their factorisation accurate. K is never stored: one column at a time is evaluated.
+    their factorisation accurate. K is never stored: a few columns at a time are evaluated.
+
+    Beyond 256 columns and 2^22 numbers, columns are found in blocks, by products of matrices: each
+    at a point with at least half of the largest residual when its block began, not always at the
+    largest, so that there may be a few more of them.
 
     Args:
         source: The kernel; or a feature map, whose kernel is meant: what comes back then has as
@@ -75,40 +85,138 @@ def exact_features(
     Source: Harbrecht, Peters, Schneider. On the low-rank approximation by the pivoted Cholesky
         decomposition. Applied Numerical Mathematics 62, 2012, Algorithm 1.
     """
-    prior, column_of = columns_of(source, points)
+    prior, entries = entries_of(source, points)
     most = len(points) if max_features is None else min(len(points), max_features)
-    residual = prior.copy()
-    columns: list[Array] = []
-    room = np.empty(len(points))
-    pivots: list[int] = []
-    residuals = [float(residual.max())]
-    while len(columns) < most and residuals[-1] > tolerance:
-        pivot = int(residual.argmax())
-        column = np.array(column_of(pivot))
-        for earlier in columns:
-            column -= np.multiply(earlier[pivot], earlier, out=room)
-        column /= np.sqrt(residual[pivot])
-        residual = np.maximum(residual - column**2, 0.0)
-        residual[pivot] = 0.0
-        columns.append(column)
-        pivots.append(pivot)
-        residuals.append(float(residual.max()))
-    table = np.stack(columns).T if columns else np.zeros((len(points), 1))
-    del columns
-    if table.size <= MOST_TURNED:
-        table = np.ascontiguousarray(table)
-    found = (table, np.array(residuals), np.array(prior), np.array(pivots or [0]))
-    for array in found:
+    found = PivotedColumns(prior, entries, tolerance)
+    found.one_by_one(min(most, max(BLOCKED_FROM // len(points), ONE_BY_ONE)))
+    found.in_blocks(most)
+    residuals, pivots = np.array(found.residuals), np.array(found.pivots or [0])
+    arrays = found.table(), residuals, np.array(prior), pivots
+    for array in arrays:
         array.setflags(write=False)
-    return Features(*found)
+    return Features(*arrays)
 
 
-def columns_of(source: Kernel | FeatureMap, points: Array) -> tuple[Array, Callable[[int], Array]]:
-    """Return the diagonal `(n,)` of the kernel matrix, and a function for one column of it."""
+Entries = Callable[[Indices | None, Indices], Array]
+"""K at some rows (None: all) and some columns, `(r, c)`."""
+
+
+def entries_of(source: Kernel | FeatureMap, points: Array) -> tuple[Array, Entries]:
+    """Return the diagonal `(n,)` of the kernel matrix, and a function for its entries."""
     if isinstance(source, Kernel):
-        return source.diagonal(points), lambda j: source(points, points[j : j + 1])[:, 0]
+        kernel = source
+        return (
+            kernel.diagonal(points),
+            lambda i, j: kernel(points if i is None else points[i], points[j]),
+        )
     table = source(points)
-    return np.sum(table**2, axis=1), lambda j: table @ table[j]
+
+    def _entries(i: Indices | None, j: Indices) -> Array:
+        rows = table if i is None else table[i]
+        # One column is a product with a vector, whose rounding is its own.
+        return (rows @ table[j[0]])[:, None] if len(j) == 1 else rows @ table[j].T
+
+    return np.sum(table**2, axis=1), _entries
+
+
+class PivotedColumns:
+    """The columns of Phi, as they are found.
+
+    Args:
+        prior: The diagonal of K, `(n,)`.
+        entries: Returns parts of K.
+        tolerance: Where to stop.
+
+    Attributes:
+        pivots: The pivot of each column.
+        residuals: The largest residual before each column, and after the last.
+    """
+
+    def __init__(self, prior: Array, entries: Entries, tolerance: float) -> None:
+        self._entries, self._tolerance = entries, tolerance
+        self._left = prior.copy()  # the residual of each point
+        self._blocks: list[Array] = []  # of columns, each a row here
+        self.pivots: list[int] = []
+        self.residuals = [float(prior.max())]
+
+    def _wants(self, most: int) -> bool:
+        """Tell whether another column is wanted, `most` at most."""
+        return len(self.pivots) < most and self.residuals[-1] > self._tolerance
+
+    def _add(self, column: Array, pivot: int) -> None:
+        """Take a column out of the residuals."""
+        self._left = np.maximum(self._left - column**2, 0.0)
+        self._left[pivot] = 0.0
+        self.pivots.append(pivot)
+        self.residuals.append(float(self._left.max()))
+
+    def one_by_one(self, most: int) -> None:
+        """Find columns until there are `most`, each at the point with the largest residual."""
+        n = len(self._left)
+        rows, room = np.empty((ROWS, n)), np.empty((max(WORKED_ON // n, 1) + 1, n))
+        while self._wants(most):
+            j, pivot = len(self.pivots), int(self._left.argmax())
+            if j == len(rows):
+                rows = np.concatenate([rows, np.empty((min(j, most - j), n))])
+            column = rows[j]
+            column[:] = self._entries(None, np.array([pivot]))[:, 0]
+            subtract_products(rows[:j], rows[:j, pivot].copy(), column, room)
+            column /= np.sqrt(self._left[pivot])
+            self._add(column, pivot)
+        self._blocks.append(rows[: len(self.pivots)])
+
+    def in_blocks(self, most: int) -> None:
+        """Find columns until there are `most`, many at a time, by products of matrices.
+
+        A block's pivots are found by a pivoted factorisation of what is left of K between some
+        points alone, spread over those with more than half of the largest residual: as long as
+        theirs is.
+        """
+        while self._wants(most):
+            least = max(self.residuals[-1] / 2, self._tolerance)
+            some = np.flatnonzero(self._left > least)
+            some = some[np.linspace(0, len(some) - 1, min(len(some), CANDIDATES)).astype(np.int64)]
+            some[0] = self._left.argmax()
+            some = np.unique(some)
+            U, order, rank, _ = dpstrf(self._rest(some, some), tol=least)
+            chosen, U = some[order[:rank] - 1], U[:rank, :rank]
+            solved = solve_triangular(U, self._rest(None, chosen).T, trans="T", check_finite=False)
+            before = len(self.pivots)
+            for column, pivot in zip(solved, chosen.tolist(), strict=True):
+                if self._wants(most):
+                    self._add(column, pivot)
+            self._blocks.append(solved[: len(self.pivots) - before])
+
+    def _rest(self, rows: Indices | None, columns: Indices) -> Array:
+        """Return what the columns leave of K, at some rows (None: all) and columns, `(r, c)`."""
+        rest = self._entries(rows, columns)
+        for block in self._blocks:
+            rest -= (block if rows is None else block[:, rows]).T @ block[:, columns]
+        return rest
+
+    def table(self) -> Array:
+        """Return Phi `(n, m)`, in the order that `Features.table` says."""
+        table = np.concatenate(self._blocks).T if self.pivots else np.zeros((len(self._left), 1))
+        self._blocks = []
+        return np.ascontiguousarray(table) if table.size <= MOST_TURNED else table
+
+
+def subtract_products(rows: Array, factors: Array, column: Array, room: Array) -> None:
+    """Subtract factors_k rows_k from a column, one k after the other at each point.
+
+    Args:
+        rows: `(j, n)`.
+        factors: `(j,)`.
+        column: `(n,)`, changed in place.
+        room: To work in, `(q + 1, n)`, for q rows at once: calls take longer than few numbers.
+    """
+    together = len(room) - 1
+    for k in range(0, len(rows), together):
+        some = rows[k : k + together]
+        work = room[: len(some) + 1]
+        np.multiply(some, factors[k : k + together, None], out=work[1:])
+        work[0] = column
+        np.subtract.reduce(work, axis=0, out=column)
 
 
 class Extension:

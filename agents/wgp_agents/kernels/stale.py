@@ -26,19 +26,31 @@ from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.jit import compiled
 from wgp_gym.types import Array, Mask
 
-__all__ = ["grow_bounds"]
+__all__ = ["bound_conditions", "grow_bounds"]
 
 ROUNDING = 1e-15  # times the condition number: by how much a computed variance may be off
 
 
 @compiled
-def grow_bounds(discount: Array, active: Mask, gram: Array, basis: Basis, variance: Array) -> None:
+def bound_conditions(gram: Array, active: Mask, basis: Basis, condition: Array) -> None:
+    """Fill in 1 + trace(A) / lambda, at least V's condition number, of active learners, `(B,)`."""
+    for i in range(len(active)):
+        if active[i]:
+            condition[i] = 1.0
+            for k in range(basis.rank[i]):
+                condition[i] += gram[i, k, k] / basis.regularization[i]
+
+
+@compiled
+def grow_bounds(
+    discount: Array, active: Mask, condition: Array, basis: Basis, variance: Array
+) -> None:
     """Turn variances, or upper bounds of them, into upper bounds after a step.
 
     Args:
         discount: eta of each learner's step, `(B,)`.
         active: Who took one, `(B,)`.
-        gram: A, `(B, m, m)`; its trace tells how far rounding may take a variance.
+        condition: How far rounding may take a variance, in units of it, `(B,)`.
         basis: The features.
         variance: What is changed, `(B, n)`.
     """
@@ -46,10 +58,8 @@ def grow_bounds(discount: Array, active: Mask, gram: Array, basis: Basis, varian
     for i in range(len(active)):
         if not active[i]:
             continue
-        eta, condition, row = min(discount[i], 1.0), 1.0, variance[i]
-        for k in range(basis.rank[i]):
-            condition += gram[i, k, k] / basis.regularization[i]
-        slack = 1.0 + ROUNDING * condition
+        eta, row = min(discount[i], 1.0), variance[i]
+        slack = 1.0 + ROUNDING * condition[i]
         for a in range(len(row)):
             old, most = slack * row[a], prior[a]
             if old * (1.0 + eta) < eta * most:

@@ -21,6 +21,7 @@ from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Predictor, Rate
 from wgp_agents.gp.surrogates.posteriors import GramPosterior, RankOnePosterior
 from wgp_agents.kernels import blas
+from wgp_agents.kernels.kernel_form import ArmPredictor
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["WeightedSurrogate", "settle"]
@@ -65,9 +66,9 @@ class WeightedSurrogate(FeatureSurrogate):
         variance, bound = self.variance.copy(), self.bound_variance.copy()
         for i in self._lazy:
             m, left = self.basis.rank[i], self.basis.residual[i]
-            predict = self._predictor_at_hand(i)
             for block in blas.blocks(len(left)):
-                _, variance[i, block], bound[i, block] = predict(self.basis.phi[:m, block])
+                arms, phi = np.arange(len(left))[block], self.basis.phi[:m, block]
+                _, variance[i, block], bound[i, block] = self._predict_arms(i, arms, phi)
             variance[i] += left
             bound[i] += left
         return Prediction(self.mean, variance, bound)
@@ -80,21 +81,25 @@ class WeightedSurrogate(FeatureSurrogate):
         if not self._lazy or points is not self._candidates or self._known is not None:
             return super().leading_scores(points, rate, allowed)
         with blas.single_thread():
-            predictors = {i: self._predictor_at_hand(i) for i in self._lazy}  # and means
+            for i in self._lazy:
+                self._predictor_at_hand(i)  # computes means
             scores = rate(points, Prediction(self.mean, self.variance, self.bound_variance), None)
-            for i, predict in predictors.items():
+            for i in self._lazy:
                 if not self._posterior.is_prior(i):  # else the bounds are right
-                    evaluate = partial(self._evaluate, i, predict, points, rate)
+                    evaluate = partial(self._evaluate, i, points, rate)
                     settle(scores[i], None if allowed is None else allowed[i], evaluate)
         return scores
 
-    def _evaluate(
-        self, i: int, predict: Predictor, points: Points, rate: Rate, arms: Indices
-    ) -> Array:
+    def _predict_arms(self, i: int, arms: Indices, phi: Array) -> tuple[Array, Array, Array]:
+        """Return learner i's posterior at arms, of which phi `(m, q)` are the features."""
+        predict = self._predictor_at_hand(i)
+        return predict.at(arms) if isinstance(predict, ArmPredictor) else predict(phi)
+
+    def _evaluate(self, i: int, points: Points, rate: Rate, arms: Indices) -> Array:
         """Compute learner i's variances of arms; return their scores."""
         left = points.residual[i : i + 1, arms]
         phi = self._features_of(arms).T
-        _, variance, bound = predict(phi[: self.basis.rank[i]])
+        _, variance, bound = self._predict_arms(i, arms, phi[: self.basis.rank[i]])
         found = Prediction(self.mean[i : i + 1, arms], variance + left, bound + left)
         self.variance[i, arms], self.bound_variance[i, arms] = found.variance, found.bound_variance
         these = Points(points.places[:, arms], phi[None], left)
@@ -108,7 +113,7 @@ class WeightedSurrogate(FeatureSurrogate):
             with blas.single_thread():
                 for i, arm in zip(self._lazy, plays.arms[self._lazy], strict=True):
                     phi = plays.features[i : i + 1, : self.basis.rank[i]].T
-                    (mean[i],), (left,), _ = self._predictor_at_hand(i)(phi)
+                    (mean[i],), (left,), _ = self._predict_arms(i, np.array([arm]), phi)
                     variance[i] = left + self.basis.residual[i, arm]
         return mean, variance
 

@@ -22,7 +22,7 @@ from wgp_agents.kernels.rank_one import (
     rank_one_update,
 )
 from wgp_agents.kernels.rank_one_blas import compute_anew, refresh_parts
-from wgp_agents.kernels.stale import grow_bounds
+from wgp_agents.kernels.stale import bound_conditions, grow_bounds
 from wgp_gym.types import Array, Mask
 
 __all__ = ["MANY_FEATURES", "GramPosterior", "RankOnePosterior", "unweighted_posterior"]
@@ -137,7 +137,7 @@ class GramPosterior:
             are computed by `predictor`.
     """
 
-    _constants = ("basis", "lazy_learners", "_lazy", "_eager", "_work")
+    _constants: ClassVar[tuple[str, ...]] = ("basis", "lazy_learners", "_lazy", "_eager", "_work")
 
     def __init__(self, action_set: ActionSet, *, tight: bool = False, lazy: bool = True) -> None:
         basis = action_set.basis
@@ -182,29 +182,39 @@ class GramPosterior:
         After a removal the posterior is outdated until the next addition.
         """
         eta = self._keep if discount is None else discount
-        features, rewards = self.scaled(plays, rewards)
         if sign > 0 and not self._any_many:
-            arrays = self.arrays if self.tight else (*self.arrays[:-1], None)
-            basis = self.basis
-
-            def _learn(mine: Mask) -> None:
-                gram.learn(features, rewards, mine, eta, *basis, *arrays)
-
-            over_learners(_learn, active, self._work)
+            self._learn_at_once(plays, rewards, active, eta)
             return
-        gram.discount_update(sign, features, rewards, active, eta, self.basis, self.arrays)
+        self._discount_and_add(sign, plays, rewards, active, eta)
         if sign > 0:  # an addition follows each removal
             self.age(eta, active)
             self.refresh(active)
 
+    def _learn_at_once(self, plays: Plays, rewards: Array, active: Mask, discount: Array) -> None:
+        """Discount, add and compute the posterior of learners with few features, in one loop."""
+        features, rewards = self.scaled(plays, rewards)
+        arrays = self.arrays if self.tight else (*self.arrays[:-1], None)
+        basis = self.basis
+
+        def _learn(mine: Mask) -> None:
+            gram.learn(features, rewards, mine, discount, *basis, *arrays)
+
+        over_learners(_learn, active, self._work)
+
     def fade(self, discount: Array, active: Mask) -> None:
         """Discount the past of the learners in `active` by `(B,)`, and add nothing."""
-        nothing = np.zeros(self.arrays.target.shape)
-        gram.discount_update(
-            1.0, nothing, nothing[:, 0].copy(), active, discount, self.basis, self.arrays
-        )
+        self._discount_and_add(1.0, None, np.zeros(len(active)), active, discount)
         self.age(discount, active)
         self.refresh(active)
+
+    def _discount_and_add(
+        self, sign: float, plays: Plays | None, rewards: Array, active: Mask, discount: Array
+    ) -> None:
+        """Discount the past of active learners, and add or remove a play; None is none."""
+        features = np.zeros(self.arrays.target.shape)
+        if plays is not None:
+            features, rewards = self.scaled(plays, rewards)
+        gram.discount_update(sign, features, rewards, active, discount, self.basis, self.arrays)
 
     def age(self, discount: Array, active: Mask) -> None:
         """Keep the variances of lazy learners upper bounds, as weights fell to `discount`, `(B,)`.
@@ -213,9 +223,15 @@ class GramPosterior:
         """
         if self.lazy_learners:
             aged, arrays = active & self._lazy, self.arrays
-            grow_bounds(discount, aged, arrays.gram, self.basis, arrays.variance)
+            grow_bounds(discount, aged, self._conditions(aged), self.basis, arrays.variance)
             if self.tight:  # never above sigma~, if no weight is above the last one's
                 arrays.tight[aged] = arrays.variance[aged]
+
+    def _conditions(self, active: Mask) -> Array:
+        """Return bounds of V's condition numbers, `(B,)`."""
+        condition = np.ones(len(active))
+        bound_conditions(self.arrays.gram, active, self.basis, condition)
+        return condition
 
     def scaled(self, plays: Plays, rewards: Array) -> tuple[Array, Array]:
         """Return plays and rewards times (lambda / (lambda + r))^{1/2}, r what features leave out.

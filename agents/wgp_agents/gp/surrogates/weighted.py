@@ -28,8 +28,9 @@ import numpy as np
 
 from wgp_agents.core.state import check_counts, check_rooms
 from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
+from wgp_agents.gp.surrogates.kernel_form import discounted_posterior
 from wgp_agents.gp.surrogates.lazy import WeightedSurrogate
-from wgp_agents.gp.surrogates.posteriors import GramPosterior, unweighted_posterior
+from wgp_agents.gp.surrogates.posteriors import unweighted_posterior
 from wgp_agents.kernels.elapsed import count, faded, find_expired
 from wgp_gym.types import Array, Mask
 
@@ -187,9 +188,8 @@ class DiscountSurrogate(WeightedSurrogate):
     def __init__(
         self, action_set: ActionSet, *, ratios: Array | None = None, tight: bool = False
     ) -> None:
-        # Where weights fall, sigma~ is no upper bound of sigma-acute.
-        falls = ratios is not None and bool((ratios > 1.0).any())
-        self._weighted = GramPosterior(action_set, tight=tight, lazy=not (tight and falls))
+        rises = ratios is not None and bool((ratios > 1.0).any())
+        self._weighted = discounted_posterior(action_set, tight=tight, rises=rises)
         super().__init__(action_set, self._weighted)
         self._rows = np.arange(len(self.held))
         self._given = ratios is not None

@@ -214,7 +214,7 @@ class Agent(Stateful, ABC):
                 raise
         if self.batched:
             return actions
-        return actions[0] if self.problem.continuous else actions.item()
+        return actions[0] if self.problem.continuous else int(actions.item())
 
     def _look(self, observation: Observation) -> None:
         """Take in the arms that an observation shows."""

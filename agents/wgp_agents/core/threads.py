@@ -10,8 +10,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ PINNED = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")  # what others go by, the firs
 LEAST = 1e6  # multiplications of a part: about a tenth of a millisecond
 MOST = 1_024
 Result = TypeVar("Result")
-_given: list[int] = []  # what `set_threads` was given last
+_given: dict[str, int | None] = {"threads": None}  # what `set_threads` was given last
 
 
 def set_threads(count: int | None) -> None:
@@ -37,7 +37,8 @@ def set_threads(count: int | None) -> None:
     Raises:
         ValueError: If it is neither.
     """
-    _given[:] = [] if count is None else [check_int("count", count, "set_threads", 1, MOST)]
+    given = None if count is None else check_int("count", count, "set_threads", 1, MOST)
+    _given["threads"] = given
 
 
 def get_threads() -> int:
@@ -46,7 +47,8 @@ def get_threads() -> int:
     By default 1 in a worker process, so that workers do not fight for cores; else NUMBA_NUM_THREADS
     or OMP_NUM_THREADS, where one is set; else as many as this process has cores.
     """
-    return _given[0] if _given else default_threads()
+    given = _given["threads"]
+    return default_threads() if given is None else given
 
 
 @cache
@@ -68,8 +70,25 @@ def pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads - 1, "wgp-agents")
 
 
-if hasattr(os, "register_at_fork"):  # a child of this process has none of its threads
-    os.register_at_fork(after_in_child=pool.cache_clear)
+def begin_anew() -> None:
+    """Forget threads and settings: a child of this process has none of them, and is a worker."""
+    pool.cache_clear()
+    default_threads.cache_clear()
+    _given["threads"] = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=begin_anew)
+
+
+def handed_over(call: Callable[[], Result], threads: int) -> Future[Result]:
+    """Return what a function will return on another thread; at the interpreter's end, on this."""
+    try:
+        return pool(threads).submit(call)
+    except RuntimeError:  # no thread is started any more
+        done: Future[Result] = Future()
+        done.set_result(call())
+        return done
 
 
 def over_parts(
@@ -85,15 +104,18 @@ def over_parts(
     Returns:
         What it returned, by part.
     """
-    parts = min(get_threads(), int(count * work / LEAST), count)
+    threads = get_threads()
+    parts = min(threads, int(count * work / LEAST), count)
     if parts < 2:
         return [call(slice(0, count))]
     edges = [count * k // parts for k in range(parts + 1)]
     slices = [slice(edges[k], edges[k + 1]) for k in range(parts)]
-    others = [pool(get_threads()).submit(call, part) for part in slices[1:]]
+    others: list[Future[Result]] = []
     try:
+        for part in slices[1:]:
+            others.append(handed_over(partial(call, part), threads))
         first = call(slices[0])
-    finally:  # nobody works on once this has ended
+    finally:  # nobody works on once this has ended, an interrupt while it waits aside
         wait(others)
     return [first, *(other.result() for other in others)]
 

@@ -27,6 +27,7 @@ from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
     "NEVER",
+    "REFRESH",
     "RankOneArrays",
     "change_inverses",
     "inverse_deviations",

@@ -4,7 +4,8 @@ Notation as in `wgp_agents.kernels.rank_one`. With many arms and features, compu
 as long as hundreds of steps. So a 128th of it is done after every fourth change, and no step takes
 much longer than another: some columns of P, and the means and variances of some arms.
 
-`age` tells which part is the next one, times `TURN`, plus the changes since the last one.
+`age` tells which part is the next one, times `TURN`, plus the changes since the last one. Where P is
+so wrong that a part could not mend it, all is computed anew at once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ FeaturesOf = Callable[[Indices], Array]
 """The features of arms, by their index, `(k, m)`."""
 PARTS = 128
 EVERY = 4  # changes between two parts
+WRONG = 1e-8  # an entry of I - V P from which on it is more than rounding
 TURN = 2**32
 
 
@@ -32,6 +34,7 @@ def refresh_parts(
     active: Mask, features_of: FeaturesOf, basis: Basis, state: RankOneArrays
 ) -> None:
     """Compute a part of P and of the posterior of each active learner anew."""
+    wrong = np.zeros_like(active)
     with single_thread():
         for i in np.flatnonzero(active).tolist():
             m, n = int(basis.rank[i]), basis.phi.shape[1]
@@ -40,9 +43,10 @@ def refresh_parts(
                 continue
             X, counts, target = played(i, features_of, m, state)
             P, lam = state.inverse[i, :m, :m], float(basis.regularization[i])
-            refine(P, part_of(m, part), X, counts, lam)
+            wrong[i] = not refine(P, part_of(m, part), X, counts, lam) <= WRONG
             fill_posterior(i, part_of(n, part), target, basis, state)
             state.age[i] = (part + 1) % PARTS * TURN
+    compute_anew(wrong, features_of, basis, state)
 
 
 def compute_anew(active: Mask, features_of: FeaturesOf, basis: Basis, state: RankOneArrays) -> None:
@@ -74,16 +78,20 @@ def played(
     return X, state.counts[i, arms].astype(float), (state.sums[i] + state.lost[i])[arms] @ X
 
 
-def refine(P: Array, columns: slice[int, int, None], X: Array, counts: Array, lam: float) -> None:
+def refine(P: Array, columns: slice[int, int, None], X: Array, counts: Array, lam: float) -> float:
     """Take the errors out of some columns of P = V^{-1} by a Newton step: P + P (I - V P).
 
-    It squares I - V P, which is rounding, with V = X^T N X + lambda I.
+    It squares I - V P, with V = X^T N X + lambda I, so that has to be small.
+
+    Returns:
+        The largest entry of I - V P in these columns.
     """
     some = P[:, columns]
     error = -lam * some - X.T @ (counts[:, None] * (X @ some))
     error[columns] += np.eye(error.shape[1])
     P[:, columns] = some + P @ error
     P[columns] = P[:, columns].T
+    return float(np.abs(error).max(initial=0.0))
 
 
 def fill_posterior(
@@ -94,4 +102,5 @@ def fill_posterior(
     P, phi = state.inverse[i, :m, :m], basis.phi[:m, arms]
     state.mean[i, arms] = (P @ target) @ phi
     squares = np.einsum("ij,ij->j", phi, P @ phi)
-    state.variance[i, arms] = basis.regularization[i] * squares + basis.residual[i, arms]
+    variance = basis.regularization[i] * np.maximum(squares, 0.0)
+    state.variance[i, arms] = variance + basis.residual[i, arms]

@@ -110,6 +110,12 @@ class EitherFormPosterior(GramPosterior):
         if not right:
             refuse("of an agent made alike", "arrays of other sizes in an EitherFormPosterior")
         check_counts(self, "sums.place", self.sums.place + 1, n)
+        held = self.sums.place >= 0
+        right = bool((held | (self.sums.weight == 0.0)).all())
+        for places, mine in zip(self.sums.place, held, strict=True):
+            right &= len(np.unique(places[mine])) == mine.sum()
+        if not right:
+            refuse("one place for each arm that is held", "others in an EitherFormPosterior")
 
     def clear(self, mask: Mask) -> None:
         """Reset the learners in `mask` to the prior, each in its first form."""

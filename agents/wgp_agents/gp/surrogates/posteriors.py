@@ -16,6 +16,7 @@ from wgp_agents.kernels import blas, gram
 from wgp_agents.kernels.gram import DiscountArrays
 from wgp_agents.kernels.rank_one import (
     NEVER,
+    REFRESH,
     RankOneArrays,
     change_inverses,
     inverse_deviations,
@@ -28,7 +29,8 @@ from wgp_gym.types import Array, Mask
 __all__ = ["MANY_FEATURES", "GramPosterior", "RankOnePosterior", "unweighted_posterior"]
 
 MANY_FEATURES = 64  # above it, BLAS per learner
-LARGE = 2**17  # features times arms from which on what is computed anew is spread over steps
+LARGE = 2**17  # features times arms from which on what is computed anew is so by LAPACK
+LEAST_SPREAD = 1e-4  # lambda from which on it is spread over the steps: below, errors grow too fast
 ARMS_PER_FEATURE = 2  # above it, with many features, lazy evaluation
 
 
@@ -42,12 +44,8 @@ def is_lazy(action_set: ActionSet) -> Mask:
 class RankOnePosterior:
     """The posterior of unweighted data on fixed arms, by rank-one updates: O(m^2 + m n) a step."""
 
-    _constants = ("basis", "_features_of", "_large", "_any_large")
+    _constants = ("basis", "_features_of", "_large", "_any_large", "_spread")
     lazy_learners: ClassVar[list[int]] = []
-
-    def is_prior(self, i: int) -> bool:
-        """Return whether learner i knows nothing, so that all variances are k(x, x)."""
-        return not self.arrays.counts[i].any()
 
     def __init__(self, action_set: ActionSet) -> None:
         basis = action_set.basis
@@ -55,6 +53,7 @@ class RankOnePosterior:
         self.basis, self._features_of = basis, action_set.domain_features
         self._large = basis.rank * n >= LARGE
         self._any_large = bool(self._large.any())
+        self._spread = self._large & (basis.regularization >= LEAST_SPREAD)
         self.arrays = RankOneArrays(
             inverse=np.zeros((batch, m, m)),
             mean=np.zeros((batch, n)),
@@ -97,12 +96,14 @@ class RankOnePosterior:
     def _change_large(self, sign: float, plays: Plays, rewards: Array, active: Mask) -> None:
         """Do what `change` does, and compute what is to be computed anew part by part."""
         basis, arrays, features_of = self.basis, self.arrays, self._features_of
-        lost = np.zeros(len(active), bool)  # whose change would have lost digits
+        stale = np.zeros(len(active), bool)  # whose change would have lost digits, or is the last
         given = (*basis, *arrays)
-        if change_inverses(sign, plays.actions, rewards, active, NEVER, lost, *given):
-            compute_anew(lost, features_of, basis, arrays)
+        for mine, refresh in ((self._spread, NEVER), (~self._spread, REFRESH)):
+            mine = mine & active
+            change_inverses(sign, plays.actions, rewards, mine, refresh, stale, *given)
+        compute_anew(stale, features_of, basis, arrays)
         if sign > 0:  # an addition follows each removal
-            refresh_parts(active, features_of, basis, arrays)
+            refresh_parts(active & self._spread, features_of, basis, arrays)
 
     def predictor(self, i: int) -> Predictor:
         """Return learner i's posterior as a function of features."""
@@ -129,7 +130,6 @@ class GramPosterior:
     Args:
         action_set: What is chosen from.
         tight: Whether to keep the variances of [Deng22] Theorem 2 too.
-
         lazy: Whether variances may be evaluated lazily, where that pays.
 
     Attributes:

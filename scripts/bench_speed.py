@@ -15,6 +15,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+import wgp_agents
 from scripts.speed import batches, commands, environments, long_runs, many_arms, panel, steps
 from scripts.speed.rows import Row, printed
 
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     given = parser.parse_args()
     rows: list[Row] = []
+    wgp_agents.set_threads(1)
     with threadpool_limits(1):
         for name in given.only:
             rows += GROUPS[name](given.quick)

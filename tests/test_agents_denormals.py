@@ -56,5 +56,9 @@ def test_weights_that_fade_leave_no_denormal_number(discount: float, steps: int)
     np.testing.assert_allclose(found.std, std, atol=1e-5)
 
 
+def test_weights_of_several_ages_leave_none() -> None:
+    assert denormals(played_for_ever("ui-gp-ucb", 6_000)) == []
+
+
 def test_counts_that_fade_leave_no_denormal_number() -> None:
     assert denormals(played_for_ever("d-ts", 10_000, discount=0.9)) == []

@@ -220,6 +220,8 @@ def test_a_forged_state_is_refused() -> None:
     for name, bad in (
         (place, np.full_like(state[place], N)),
         (place, np.full_like(state[place], -2)),
+        (place, np.where(state[place] == 1, 0, state[place])),  # two arms in one place
+        (place, np.where(state[place] == 1, -1, state[place])),  # and one in none
         (gram, np.zeros((1, 7, state[gram].shape[2]))),
         (mean, np.zeros((1, N - 1))),
     ):

@@ -127,3 +127,22 @@ def test_a_worker_has_one_thread() -> None:
         "print(joblib.Parallel(2)(joblib.delayed(wgp_agents.get_threads)() for _ in range(2)))"
     )
     assert found == "[1, 1]"
+
+
+def test_a_forked_process_begins_anew() -> None:
+    wgp_agents.set_threads(3)
+    assert over_parts(lambda part: part.stop - part.start, 3, 1e9) == [1, 1, 1]
+    threads.begin_anew()
+    assert wgp_agents.get_threads() == threads.default_threads()
+    wgp_agents.set_threads(3)
+    assert over_parts(lambda part: part.stop - part.start, 3, 1e9) == [1, 1, 1]
+
+
+def test_without_new_threads_a_part_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def _refuse(*_: object) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    wgp_agents.set_threads(2)
+    monkeypatch.setattr(threads, "pool", lambda _: type("Ended", (), {"submit": _refuse})())
+    here = threading.get_ident()
+    assert over_parts(lambda part: threading.get_ident(), 2, 1e9) == [here, here]

@@ -21,12 +21,13 @@ def learner_steps(name: str, batch: int, threads: int, count: int) -> float:
     rng = np.random.default_rng(0)
     paid = iter(rng.normal(size=(count + 20, batch)))
     spent = times(lambda: agent.observe(agent.act(), next(paid)), count + 20)
-    wgp_agents.set_threads(None)
+    wgp_agents.set_threads(1)
     return 1e6 * float(np.median(spent[20:])) / batch
 
 
 def measure(quick: bool) -> list[Row]:
     """Measure a step of each learner, on as many threads as there are cores, beside one."""
+    wgp_agents.set_threads(None)
     cores, rows = wgp_agents.get_threads(), []
     for name, batch in SIZES.items():
         count = 20 if quick else 100

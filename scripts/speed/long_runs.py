@@ -9,7 +9,7 @@ from scripts.speed.steps import agent_of
 
 
 def late_and_early(name: str, end: int, arm: int | None = None) -> tuple[float, float]:
-    """Return the microseconds of `observe` over the first and the last 500 of many steps.
+    """Return the microseconds of a step among the first and the last 500 of many, medians.
 
     Args:
         name: The agent.

@@ -50,9 +50,13 @@ class Acquisition(ABC):
     `score` is its own has to say so itself."""
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Take back what a base says of its own score."""
+        """Take back what a base says of its own score, where this class has another."""
         super().__init_subclass__(**kwargs)
-        if "score" in vars(cls) and "rises" not in vars(cls):
+        said, scored = (
+            next(place for place, base in enumerate(cls.__mro__) if name in vars(base))
+            for name in ("rises", "score")
+        )
+        if scored < said:
             cls.rises = False
 
     def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:

@@ -20,7 +20,12 @@ from wgp_agents.gp.gain_bounds import GAINS, GainBounds, GainChoice, check_gains
 from wgp_agents.gp.model import Interval, ModelParameters, Posterior, gp_model, posterior_of
 from wgp_agents.gp.restart_rule import RestartRule
 from wgp_agents.gp.source import FeatureChoice
-from wgp_agents.gp.surrogates.base import Prediction, Surrogate, keeps_posterior
+from wgp_agents.gp.surrogates.base import (
+    FeatureSurrogate,
+    Prediction,
+    Surrogate,
+    keeps_posterior,
+)
 from wgp_agents.gp.tuning import BudgetChoice, Forgetting, GammaChoice
 from wgp_agents.gp.width import Confidence, WidthForm, deng_width
 from wgp_gym.types import Actions, Array, Mask, PerLearner
@@ -173,15 +178,16 @@ class GPAgent(Agent):
         self.forgetting = forgetting
         first = self.surrogate.time_comes_first
         self._record = PlayRecord(problem, time_comes_first=first)
-        # Whether each step scores the same arms by their upper bounds: `best_arms` does it.
-        self._plain = type(self.acquisition) is UpperBound and keeps_posterior(self.surrogate)
-        self._plain &= isinstance(self.action_set, FixedArms)
+        # Whether each step scores the same arms, whose posterior is at hand: see `_choose`.
+        self._plain = keeps_posterior(self.surrogate) and type(self.action_set) is FixedArms
         self._uneven = np.zeros(self.num_learners, bool)  # whose plays were not one step apart
         self._even = True  # whether everybody's were
         self.takes_elapsed = self.surrogate.takes_elapsed
         if restart_rule is not None:
             self.takes_elapsed &= restart_rule.takes_elapsed
             self.learns_by_acting = restart_rule.learns_by_acting
+        if isinstance(self.surrogate, FeatureSurrogate) and self.surrogate.lazy:
+            self.learns_by_acting = True  # variances that a choice has computed are kept
 
     def _restart(self, mask: Mask) -> None:
         bound = self.width.restart(self.problem, mask)
@@ -231,7 +237,8 @@ class GPAgent(Agent):
             if retuned is not None and self.gain_bounds is not None:
                 self.gain_bounds.restart(retuned, surrogate.ratios)
         self.action_set.show(self.arms, self.allowed)
-        if self._plain and self.allowed is None:  # the usual case, in one loop
+        plain = self._plain and type(acquisition) is UpperBound
+        if plain and self.allowed is None:  # the usual case, in one loop
             found = surrogate.predict(self.action_set.candidates)
             arms = best_arms(found, self._widths(), uniform.draw())
             actions = self.action_set.actions_of(arms)

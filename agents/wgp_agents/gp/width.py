@@ -115,9 +115,9 @@ def self_normalised(
     All that the self-normalised inequality gives is of this form. It is computed at each step, in
     one loop: numpy would take a call for each operation.
     """
-    shape = gain.shape
-    alike = shape == norm_bound.shape == noise_scale.shape == regularization.shape == delta.shape
-    if not alike or len(shape) != 1:
+    shape = np.shape(gain)
+    others = norm_bound, noise_scale, regularization, delta
+    if len(shape) != 1 or any(np.shape(other) != shape for other in others):
         given = np.broadcast_arrays(norm_bound, noise_scale, regularization, delta, gain)
         a, b, c, d, e = (array.flatten() for array in given)
         return self_normalised(a, b, c, d, e, offset, factor).reshape(given[0].shape)

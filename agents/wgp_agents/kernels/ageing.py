@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.kernels.gram import DiscountArrays
 from wgp_agents.kernels.jit import compiled
+from wgp_agents.kernels.linalg import flushed
 from wgp_gym.types import Array
 
 __all__ = ["AgeingArrays", "ageing_update"]
@@ -74,10 +75,10 @@ def ageing_update(
             A, b = bank.grams[i, j], bank.targets[i, j]
             # A_j <- z_j A_j + phi phi^T, A += a_j A_j; b_j <- z_j b_j + y phi, b += a_j b_j
             for k in range(p):
-                A[k] = z * A[k] + added[k]
+                A[k] = flushed(z * A[k] + added[k])
                 gram[k] += a * A[k]
             for k in range(m):
-                b[k] = z * b[k] + reward * f[k]
+                b[k] = flushed(z * b[k] + reward * f[k])
                 target[k] += a * b[k]
         for k in range(m):
             state.target[i, k] = target[k]

@@ -4,8 +4,8 @@ Notation as in `wgp_agents.kernels.rank_one`. With many arms and features, compu
 as long as hundreds of steps. So a 128th of it is done after every fourth change, and no step takes
 much longer than another: some columns of P, and the means and variances of some arms.
 
-`age` tells which part is the next one, times `TURN`, plus the changes since the last one. Where P is
-so wrong that a part could not mend it, all is computed anew at once.
+`age` tells which part is the next one, times `TURN`, plus the changes since the last one. Where P
+is so wrong that a part could not mend it, all is computed anew at once.
 """
 
 from __future__ import annotations

@@ -70,6 +70,10 @@ class RankOnePosterior:
         """The variances that the confidence bound uses, `(B, n)`."""
         return self.arrays.variance
 
+    def is_prior(self, i: int) -> bool:
+        """Return whether learner i knows nothing, so that all variances are k(x, x)."""
+        return not self.arrays.counts[i].any()
+
     def clear(self, mask: Mask) -> None:
         """Reset the learners in `mask` to the prior."""
         for array in self.arrays:

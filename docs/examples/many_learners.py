@@ -15,7 +15,10 @@ Without --scheduler the cluster is this machine, with that many worker processes
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import socket
+import sys
 import time
 from itertools import pairwise
 from typing import NamedTuple
@@ -79,9 +82,11 @@ class Shard:
             chosen = np.asarray(self.agent.act())
         return chosen, time.perf_counter() - start
 
-    def memory(self) -> float:
-        """Return this process's largest memory so far, in MiB."""
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    def memory(self) -> tuple[str, float]:
+        """Return which process this is, and its largest memory so far in MiB."""
+        largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return f"{socket.gethostname()}:{os.getpid()}", largest / unit
 
 
 def sharded(name: str, count: int) -> Agent:
@@ -137,8 +142,9 @@ def play(client: Client, name: str, count: int, steps: int, shards: int, seed: i
         actions = np.concatenate([chosen for chosen, _ in found])
         spent += max(seconds for _, seconds in found)
     seconds = time.perf_counter() - start
-    memory = sum(each.result() for each in [actor.memory() for actor in actors])
-    return Played(actions, paid, seconds / (steps - WARM), spent / (steps - WARM), memory)
+    memory = dict(each.result() for each in [actor.memory() for actor in actors])
+    timed = steps - WARM
+    return Played(actions, paid, seconds / timed, spent / timed, sum(memory.values()))
 
 
 def main() -> None:
@@ -150,6 +156,8 @@ def main() -> None:
     parser.add_argument("--agent", default="wgp-ucb")
     parser.add_argument("--scheduler", help="of a cluster that is running")
     given = parser.parse_args()
+    if given.steps <= WARM or not 1 <= given.workers <= given.learners:
+        parser.error(f"there must be more than {WARM} steps, and a learner for each worker")
     local = None
     if given.scheduler is None:
         local = LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None)
@@ -161,7 +169,7 @@ def main() -> None:
     print(f"{given.learners:,} learners of {given.agent} on {given.workers} workers:")
     print(f"{rate:.3f} million learner-steps a second, {1e3 * played.step:.0f} ms a step,")
     print(f"of which the slowest worker computes {1e3 * played.computing:.0f} ms;")
-    print(f"{24e-6 * given.learners:.1f} MB moved a step, 24 bytes a learner;")
+    print(f"{24e-6 * given.learners:.1f} MB moved a step: actions and rewards there, actions back;")
     print(f"{played.memory / 1024:.2f} GiB in the workers, {each:.1f} KiB a learner;")
     print(f"mean reward {played.paid:.3f}")
 

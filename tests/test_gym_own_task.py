@@ -10,9 +10,11 @@ from gymnasium.utils.env_checker import check_env
 import wgp_agents
 import wgp_gym
 from wgp_gym.envs import BanditEnv, BanditVectorEnv, Task
-from wgp_gym.envs.episode import Episode
+from wgp_gym.envs.episode import Episode, linear_episode
+from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.noise import GaussianNoise
 from wgp_gym.envs.optimum import grid
+from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.kernels import Linear, Matern, SquaredExponential
 from wgp_gym.rkhs import expansions, linear_functions
 from wgp_gym.schedules import knot_per_step
@@ -179,3 +181,35 @@ def test_what_no_task_may_have() -> None:
         Bare(kernel=Matern(), continuous=True, **given)
     with pytest.raises(ValueError, match=r"'contextual' parameter of Bare .* False for the kernel"):
         Bare(kernel=Matern(), contextual=True, **given)
+
+
+class Peak(SyntheticTask):
+    """One bump at a place that is drawn, in the place of random functions."""
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        centre = rng.integers(len(self.domain), size=1)
+        return self.episode(expansions(self.kernel, self.domain, centre, np.ones((1, 1))))
+
+
+class Double(LinearTask):
+    """What a parent draws, once more with twice the norm."""
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        theta = super().draw(rng).coefficients
+        phi = self.kernel.feature_map()
+        assert phi is not None
+        return linear_episode(self.schedule, linear_functions(2 * theta), phi(self.domain))
+
+
+@pytest.mark.parametrize("batch", [1, 3, 20])
+def test_a_subclass_of_a_task_plays_its_own_draw(batch: int) -> None:
+    env = BanditVectorEnv(batch, task=Peak("constant"))
+    env.reset(seed=0)
+    best = env.optimal_action()
+    distance = env.problem.domain[:, 0] - env.problem.domain[best]
+    np.testing.assert_allclose(env.expected_rewards(), np.exp(-(distance**2) / 2 / 0.2**2))
+    assert batch == 1 or len(set(best.tolist())) > 1
+    double, single = (BanditVectorEnv(batch, task=made("abrupt")) for made in (Double, LinearTask))
+    double.reset(seed=0)
+    single.reset(seed=0)
+    np.testing.assert_array_equal(double.expected_rewards(), 2 * single.expected_rewards())

@@ -213,3 +213,44 @@ def test_a_subclass_of_a_task_plays_its_own_draw(batch: int) -> None:
     double.reset(seed=0)
     single.reset(seed=0)
     np.testing.assert_array_equal(double.expected_rewards(), 2 * single.expected_rewards())
+
+
+class Bumps(Task):
+    """A few bumps: how many is drawn, from none on."""
+
+    def __init__(self, *, continuous: bool = False) -> None:
+        super().__init__(
+            kernel=SquaredExponential(0.2),
+            domain=grid(30, 1),
+            schedule=knot_per_step(3),
+            continuous=continuous,
+        )
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        count = int(rng.integers(21))
+        centres, heights = rng.integers(-1, 30, count), rng.standard_normal((3, count))
+        return self.episode(expansions(self.kernel, self.domain, centres, heights))
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_episodes_may_have_different_numbers_of_centres(continuous: bool) -> None:
+    task, batch = Bumps(continuous=continuous), 40
+    vector = BanditVectorEnv(batch, task=task)
+    vector.reset(seed=5)
+    singles = [BanditEnv(task) for _ in range(batch)]
+    counts = set()
+    for i, env in enumerate(singles):
+        env.reset(seed=5 + i)
+        one, same = env.dynamics.episodes[0], vector.dynamics.episodes[i]
+        counts.add(len(one.centres))
+        np.testing.assert_array_equal(same.centres, one.centres)
+        np.testing.assert_array_equal(same.coefficients, one.coefficients)
+    assert len(counts) > 10
+    vector.action_space.seed(0)
+    for _ in range(3):
+        actions = vector.action_space.sample()
+        *_, info = vector.step(actions)
+        for i, env in enumerate(singles):
+            *_, one_info = env.step(actions[i])
+            for name in ("expected_reward", "regret", "variation"):
+                assert info[name][i] == one_info[name]

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +68,28 @@ def test_copies_go_on_alike() -> None:
         for other in (copied, loaded):
             assert other.spawn(1)[0].bit_generator.state == state
             assert other.random() == copy.deepcopy(rng).random()
+
+
+def test_sequences_tell_what_numpys_own_do() -> None:
+    for found, expected in (
+        (seeded_generators(range(40))[7], default_rng(7)),
+        (
+            child_generators(np.array(PAIRS), 2)[5],
+            default_rng(SeedSequence(PAIRS[5], spawn_key=(2,))),
+        ),
+    ):
+        one: Any = found.bit_generator.seed_seq
+        other: Any = expected.bit_generator.seed_seq
+        found.spawn(3)
+        expected.spawn(3)
+        for name in ("entropy", "spawn_key", "pool_size", "n_children_spawned", "state"):
+            assert getattr(one, name) == getattr(other, name)
+        np.testing.assert_array_equal(one.pool, other.pool)
+        one.generate_state(4, np.uint64)[:] = 0  # of the caller
+        np.testing.assert_array_equal(
+            one.generate_state(4, np.uint64), other.generate_state(4, np.uint64)
+        )
+        assert not hasattr(one, "no_such_thing")
 
 
 @pytest.mark.parametrize("n", [2, 100, 99_999, 3 * 2**29, 2**31])

@@ -132,10 +132,17 @@ class KnownState(ISpawnableSeedSequence):
             self._made = SeedSequence(self._of[0], spawn_key=self._of[1])
         return self._made
 
+    def __getattr__(self, name: str) -> object:
+        """Return what else a `SeedSequence` has: its entropy, its `spawn_key`, ..."""
+        if name.startswith("_"):  # asked for before a copy has any
+            raise AttributeError(name)
+        found: object = getattr(self.sequence(), name)
+        return found
+
     def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> AnyArray:
         """Return words as `SeedSequence` does."""
         if n_words == POOL and dtype is np.uint64:
-            return self._state
+            return self._state.copy()
         return self.sequence().generate_state(n_words, dtype)  # type: ignore[arg-type]
 
     def spawn(self, n_children: int) -> list[SeedSequence]:  # type: ignore[override]

@@ -92,14 +92,24 @@ def test_sequences_tell_what_numpys_own_do() -> None:
         assert not hasattr(one, "no_such_thing")
 
 
-@pytest.mark.parametrize("n", [2, 100, 99_999, 3 * 2**29, 2**31])
+@pytest.mark.parametrize("n", [1, 2, 100, 99_999, 3 * 2**29, 2**31])
 @pytest.mark.parametrize("count", [1, 300, 301])
-def test_integers(n: int, count: int) -> None:
-    """Of 3 x 2^29 a quarter of the draws is refused, of 99,999 one in 60,000."""
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_integers(n: int, count: int, before: int) -> None:
+    """Of 3 x 2^29 a quarter of the draws is refused, of 99,999 one in 60,000.
+
+    After one draw of fewer than 33 bits a generator holds half a word, and after two none.
+    """
     found, expected = seeded_generators(range(200)), seeded_generators(range(200))
+    for rng in (*found[::3], *expected[::3]):
+        rng.integers(10, size=before)
     drawn = integers_below(found, n, count)
     for row, one, other in zip(drawn, found, expected, strict=True):
         np.testing.assert_array_equal(row, other.integers(n, size=count))
+        state, known = one.bit_generator.state, other.bit_generator.state
+        assert state["state"] == known["state"]
+        assert state["has_uint32"] == known["has_uint32"]
+        assert one.integers(n) == other.integers(n)
         assert one.random() == other.random()
 
 

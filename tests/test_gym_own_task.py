@@ -254,3 +254,26 @@ def test_episodes_may_have_different_numbers_of_centres(continuous: bool) -> Non
             *_, one_info = env.step(actions[i])
             for name in ("expected_reward", "regret", "variation"):
                 assert info[name][i] == one_info[name]
+
+
+class Broken(Bumps):
+    """A task that divides by zero in one of ten episodes or so."""
+
+    worst = np.nan
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        heights = np.ones((3, 1))
+        if rng.random() < 0.1:
+            heights[1] = self.worst
+        return self.episode(expansions(self.kernel, self.domain, [3], heights))
+
+
+@pytest.mark.parametrize("worst", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("continuous", [False, True])
+def test_functions_that_are_not_finite_are_refused(worst: float, continuous: bool) -> None:
+    task = Broken(continuous=continuous)
+    task.worst = worst
+    with pytest.raises(ValueError, match=rf"'functions' .* Broken\.episode .* Got {worst} instead"):
+        BanditVectorEnv(60, task=task).reset(seed=0)
+    task.worst = 0.0
+    BanditVectorEnv(60, task=task).reset(seed=0)

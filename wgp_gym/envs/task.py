@@ -146,7 +146,14 @@ class Task(ReadOnlyArrays, ABC):
             functions: The K knots, on the domain; where arms are drawn anew `linear_functions`
                 of their vectors. Those of a batch make a batch.
             arms: Where arms are drawn anew, those of every step, `(T, n, d)`, in [0, 1].
+
+        Raises:
+            ValueError: If a function is not finite, or a budget cannot be met.
         """
+        finite = np.isfinite(functions.values)
+        if not finite.all():
+            owner = f"{type(self).__name__}.episode"
+            reject("functions", owner, "finite on the domain", functions.values[~finite].item(0))
         functions = self.rescaled(functions)
         if arms is None:
             return make_episode(self.schedule, functions, self._search, self.norm_bound)

@@ -92,12 +92,13 @@ def integers_below(generators: Sequence[Generator], n: int, count: int) -> NDArr
     raw = np.array([rng.bit_generator.random_raw(words) for rng in generators])
     halves = np.stack([raw & LOW, raw >> HALF], axis=2).reshape(len(raw), -1)
     halves *= np.uint64(n)
-    refused: NDArray[np.bool_] = ((halves & LOW) < np.uint64(2**32 % n)).any(axis=1)
+    refused = np.any((halves & LOW) < np.uint64(2**32 % n), axis=1)
     drawn = np.empty((len(raw), count), np.int64)
     drawn[:, : 2 * words] = halves >> HALF
     if odd:  # numpy then holds the other half of a word
         drawn[:, -1] = [
-            0 if again else rng.integers(n) for rng, again in zip(generators, refused, strict=True)
+            0 if again else rng.integers(n)
+            for rng, again in zip(generators, np.asarray(refused), strict=True)
         ]
     for i in np.flatnonzero(refused).tolist():  # in one of 10^5 episodes or so
         generators[i].bit_generator.advance(-words)  # type: ignore[attr-defined]

@@ -7,15 +7,20 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import wgp_agents
+from wgp_agents.algorithms.adaptive.dal_gp_ucb import covering_set
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.core import threads
 from wgp_agents.core.threads import over_learners, over_parts
+from wgp_agents.gp.action_sets import FixedArms
+from wgp_agents.gp.box import Box
+from wgp_agents.gp.nystrom import NystromArms
 from wgp_gym.types import Array, Mask
 
 LEARNERS = 40
@@ -146,3 +151,25 @@ def test_without_new_threads_a_part_is_done_here(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(threads, "pool", lambda _: type("Ended", (), {"submit": _refuse})())
     here = threading.get_ident()
     assert over_parts(lambda part: threading.get_ident(), 2, 1e9) == [here, here]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda source, points: FixedArms(source, points, np.ones(2)),
+        lambda source, points: Box(source, points, np.ones(2)),
+        lambda source, points: NystromArms(source, points, points, np.ones(2)),
+        lambda source, points: covering_set(source, points, 0.1),
+    ],
+)
+def test_features_are_found_on_one_thread_of_blas(make: Callable[..., object]) -> None:
+    counts = list[int]()
+
+    def _features(points: Array) -> Array:
+        counts.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        return np.concatenate([points, points**2], axis=1)
+
+    with threadpool_limits(2, user_api="blas"):
+        make(_features, np.random.default_rng(0).random((50, 2)))
+    assert counts
+    assert set(counts) == {1}

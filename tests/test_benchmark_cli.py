@@ -20,6 +20,7 @@ from wgp_agents.benchmark import run as running
 from wgp_agents.benchmark.figures import figure1
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.cli import experiments
 from wgp_gym.registration import ENVIRONMENTS
 
 SMALL = ["reproduce", "--seeds", "3", "--horizon", "30", "--root-seed", "7", "--jobs", "1"]
@@ -345,3 +346,28 @@ def test_an_interrupt_ends_cleanly(
     assert cli.main([*command, "--out", str(tmp_path / "out")]) == 130
     assert "Interrupted" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("backend", "jobs", "started"), [("loky", 2, 1), ("loky", 1, 0), ("multiprocessing", 2, 0)]
+)
+def test_no_thread_runs_while_another_backend_may_fork(
+    backend: str, jobs: int, started: int, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[object] = []
+
+    class Noted:
+        """A thread that is only counted."""
+
+        def __init__(self, target: object) -> None:
+            threads.append(target)
+
+        def start(self) -> None:
+            """Do nothing."""
+
+    monkeypatch.setattr(experiments, "Thread", Noted)
+    monkeypatch.setattr(running, "run", lambda *_, **__: [])
+    monkeypatch.setattr(experiments, "write_report", lambda *_, **__: None)
+    out = str(file.parent / "out")
+    assert code_of(["run", str(file), "--backend", backend, "--jobs", str(jobs), "--out", out]) == 0
+    assert len(threads) == started

@@ -440,6 +440,18 @@ def test_a_plan_measures_one_of_each_kind_and_draws_few_episodes(
     assert re.search(r"\n4 of 12 pairs were measured; ", plan(made, 2))
 
 
+def test_a_plan_measures_every_size_that_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "MEASURING", 0.0)
+    kwargs = {"points_per_dim": [5, 400], "horizon": [30, 60], "noise_std": [0.1, 0.2]}
+    here, agents = {"id": ABRUPT, "kwargs": kwargs}, [{"name": "wgp-ucb"}, CHANCE]
+    made = declare({"seeds": 2, "environment": [here], "agent": agents})
+    rows = [row for row in estimate(made) if row.measured]
+    where = {(row.task.split()[1], row.agent) for row in rows}
+    sizes = ("points_per_dim=5", "points_per_dim=400")
+    assert where == {(size, agent.label) for size in sizes for agent in made.agents}
+    assert len(rows) == len(where)  # once each, whatever the horizon and the noise
+
+
 def test_the_plan_names_every_cell_and_its_time() -> None:
     kwargs = {"noise_std": [0.1, 0.5]}
     made = declare(SIX_RUNS | {"seeds": 5, "environment": [{"id": ABRUPT, "kwargs": kwargs}]})

@@ -190,3 +190,16 @@ def test_columns_found_in_blocks_are_a_factorisation_too(
     np.testing.assert_allclose(L, np.tril(L), rtol=0, atol=1e-7)
     assert (L.diagonal() ** 2 <= features.residuals[:m] * (1 + 1e-6)).all()
     assert len(set(features.pivots.tolist())) == m
+
+
+@pytest.mark.parametrize("scale", [100.0, 1000.0])
+def test_columns_in_blocks_end_where_rounding_is_all_that_is_left(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("BLOCKED_FROM", 0), ("ONE_BY_ONE", 2)):
+        monkeypatch.setattr(feature_maps, name, value)
+    table = scale * np.random.default_rng(0).normal(size=(400, 40))
+    features = exact_features(lambda X: table, points(400))  # 1e-10 is below what rounding leaves
+    assert 40 <= features.table.shape[1] <= 60
+    error = np.abs(features.table @ features.table.T - table @ table.T).max()
+    assert error <= 1e-13 * features.prior.max()

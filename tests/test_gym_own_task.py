@@ -10,9 +10,11 @@ from gymnasium.utils.env_checker import check_env
 import wgp_agents
 import wgp_gym
 from wgp_gym.envs import BanditEnv, BanditVectorEnv, Task
-from wgp_gym.envs.episode import Episode
+from wgp_gym.envs.episode import Episode, linear_episode
+from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.noise import GaussianNoise
 from wgp_gym.envs.optimum import grid
+from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.kernels import Linear, Matern, SquaredExponential
 from wgp_gym.rkhs import expansions, linear_functions
 from wgp_gym.schedules import knot_per_step
@@ -179,3 +181,99 @@ def test_what_no_task_may_have() -> None:
         Bare(kernel=Matern(), continuous=True, **given)
     with pytest.raises(ValueError, match=r"'contextual' parameter of Bare .* False for the kernel"):
         Bare(kernel=Matern(), contextual=True, **given)
+
+
+class Peak(SyntheticTask):
+    """One bump at a place that is drawn, in the place of random functions."""
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        centre = rng.integers(len(self.domain), size=1)
+        return self.episode(expansions(self.kernel, self.domain, centre, np.ones((1, 1))))
+
+
+class Double(LinearTask):
+    """What a parent draws, once more with twice the norm."""
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        theta = super().draw(rng).coefficients
+        phi = self.kernel.feature_map()
+        assert phi is not None
+        return linear_episode(self.schedule, linear_functions(2 * theta), phi(self.domain))
+
+
+@pytest.mark.parametrize("batch", [1, 3, 20])
+def test_a_subclass_of_a_task_plays_its_own_draw(batch: int) -> None:
+    env = BanditVectorEnv(batch, task=Peak("constant"))
+    env.reset(seed=0)
+    best = env.optimal_action()
+    distance = env.problem.domain[:, 0] - env.problem.domain[best]
+    np.testing.assert_allclose(env.expected_rewards(), np.exp(-(distance**2) / 2 / 0.2**2))
+    assert batch == 1 or len(set(best.tolist())) > 1
+    double, single = (BanditVectorEnv(batch, task=made("abrupt")) for made in (Double, LinearTask))
+    double.reset(seed=0)
+    single.reset(seed=0)
+    np.testing.assert_array_equal(double.expected_rewards(), 2 * single.expected_rewards())
+
+
+class Bumps(Task):
+    """A few bumps: how many is drawn, from none on."""
+
+    def __init__(self, *, continuous: bool = False) -> None:
+        super().__init__(
+            kernel=SquaredExponential(0.2),
+            domain=grid(30, 1),
+            schedule=knot_per_step(3),
+            continuous=continuous,
+        )
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        count = int(rng.integers(21))
+        centres, heights = rng.integers(-1, 30, count), rng.standard_normal((3, count))
+        return self.episode(expansions(self.kernel, self.domain, centres, heights))
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_episodes_may_have_different_numbers_of_centres(continuous: bool) -> None:
+    task, batch = Bumps(continuous=continuous), 40
+    vector = BanditVectorEnv(batch, task=task)
+    vector.reset(seed=5)
+    singles = [BanditEnv(task) for _ in range(batch)]
+    counts = set()
+    for i, env in enumerate(singles):
+        env.reset(seed=5 + i)
+        one, same = env.dynamics.episodes[0], vector.dynamics.episodes[i]
+        counts.add(len(one.centres))
+        np.testing.assert_array_equal(same.centres, one.centres)
+        np.testing.assert_array_equal(same.coefficients, one.coefficients)
+    assert len(counts) > 10
+    vector.action_space.seed(0)
+    for _ in range(3):
+        actions = vector.action_space.sample()
+        *_, info = vector.step(actions)
+        for i, env in enumerate(singles):
+            *_, one_info = env.step(actions[i])
+            for name in ("expected_reward", "regret", "variation"):
+                assert info[name][i] == one_info[name]
+
+
+class Broken(Bumps):
+    """A task that divides by zero in one of ten episodes or so."""
+
+    worst = np.nan
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        heights = np.ones((3, 1))
+        if rng.random() < 0.1:
+            heights[1] = self.worst
+        return self.episode(expansions(self.kernel, self.domain, [3], heights))
+
+
+@pytest.mark.parametrize("worst", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("continuous", [False, True])
+def test_functions_that_are_not_finite_are_refused(worst: float, continuous: bool) -> None:
+    task = Broken(continuous=continuous)
+    task.worst = worst
+    with pytest.raises(ValueError, match=rf"'functions' .* Broken\.episode .* Got {worst} instead"):
+        BanditVectorEnv(60, task=task).reset(seed=0)
+    task.worst = 0.0
+    BanditVectorEnv(60, task=task).reset(seed=0)

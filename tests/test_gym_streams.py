@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,14 +70,46 @@ def test_copies_go_on_alike() -> None:
             assert other.random() == copy.deepcopy(rng).random()
 
 
-@pytest.mark.parametrize("n", [2, 100, 99_999, 3 * 2**29, 2**31])
+def test_sequences_tell_what_numpys_own_do() -> None:
+    for found, expected in (
+        (seeded_generators(range(40))[7], default_rng(7)),
+        (
+            child_generators(np.array(PAIRS), 2)[5],
+            default_rng(SeedSequence(PAIRS[5], spawn_key=(2,))),
+        ),
+    ):
+        one: Any = found.bit_generator.seed_seq
+        other: Any = expected.bit_generator.seed_seq
+        found.spawn(3)
+        expected.spawn(3)
+        for name in ("entropy", "spawn_key", "pool_size", "n_children_spawned", "state"):
+            assert getattr(one, name) == getattr(other, name)
+        np.testing.assert_array_equal(one.pool, other.pool)
+        one.generate_state(4, np.uint64)[:] = 0  # of the caller
+        np.testing.assert_array_equal(
+            one.generate_state(4, np.uint64), other.generate_state(4, np.uint64)
+        )
+        assert not hasattr(one, "no_such_thing")
+
+
+@pytest.mark.parametrize("n", [1, 2, 100, 99_999, 3 * 2**29, 2**31])
 @pytest.mark.parametrize("count", [1, 300, 301])
-def test_integers(n: int, count: int) -> None:
-    """Of 3 x 2^29 a quarter of the draws is refused, of 99,999 one in 60,000."""
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_integers(n: int, count: int, before: int) -> None:
+    """Of 3 x 2^29 a quarter of the draws is refused, of 99,999 one in 60,000.
+
+    After one draw of fewer than 33 bits a generator holds half a word, and after two none.
+    """
     found, expected = seeded_generators(range(200)), seeded_generators(range(200))
+    for rng in (*found[::3], *expected[::3]):
+        rng.integers(10, size=before)
     drawn = integers_below(found, n, count)
     for row, one, other in zip(drawn, found, expected, strict=True):
         np.testing.assert_array_equal(row, other.integers(n, size=count))
+        state, known = one.bit_generator.state, other.bit_generator.state
+        assert state["state"] == known["state"]
+        assert state["has_uint32"] == known["has_uint32"]
+        assert one.integers(n) == other.integers(n)
         assert one.random() == other.random()
 
 

@@ -73,7 +73,8 @@ def exact_features(
 
     Beyond 256 columns and 2^22 numbers, columns are found in blocks, by products of matrices: each
     at a point with at least half of the largest residual when its block began, not always at the
-    largest, so that there may be a few more of them.
+    largest, so that there may be a few more of them. They end, too, where what is left is not
+    told from rounding; and their last bits may depend on how many threads BLAS takes.
 
     Args:
         source: The kernel; or a feature map, whose kernel is meant: what comes back then has as
@@ -170,7 +171,8 @@ class PivotedColumns:
 
         A block's pivots are found by a pivoted factorisation of what is left of K between some
         points alone, spread over those with more than half of the largest residual: as long as
-        theirs is.
+        theirs is. The residuals are kept by subtraction; where K less the columns says otherwise,
+        they are rounding.
         """
         while self._wants(most):
             least = max(self.residuals[-1] / 2, self._tolerance)
@@ -178,7 +180,10 @@ class PivotedColumns:
             some = some[np.linspace(0, len(some) - 1, min(len(some), CANDIDATES)).astype(np.int64)]
             some[0] = self._left.argmax()
             some = np.unique(some)
-            U, order, rank, _ = dpstrf(self._rest(some, some), tol=least)
+            rest = self._rest(some, some)
+            if rest.diagonal().max() <= self.residuals[-1] / 2:  # what is left is but rounding
+                break
+            U, order, rank, _ = dpstrf(rest, tol=least)
             chosen, U = some[order[:rank] - 1], U[:rank, :rank]
             solved = solve_triangular(U, self._rest(None, chosen).T, trans="T", check_finite=False)
             before = len(self.pivots)

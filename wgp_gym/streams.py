@@ -79,25 +79,37 @@ def integers_below(generators: Sequence[Generator], n: int, count: int) -> NDArr
     takes floor(n u / 2^32), and refuses u where the remainder is below 2^32 mod n [Lem19].
 
     Args:
-        generators: B generators, with no half of a word left over from before.
-        n: At least 2, at most 2^31.
+        generators: B generators; numpy draws itself where one holds half a word from before.
+        n: At least 1, at most 2^31.
         count: How many to draw from each.
 
     Returns:
         The integers, `(B, count)`.
     """
-    if any(type(rng.bit_generator) is not PCG64 for rng in generators):
+    if n == 1 or any(holds_half(rng) for rng in generators):
         return np.array([rng.integers(n, size=count) for rng in generators])
-    words = -(-count // 2)
+    words, odd = divmod(count, 2)
     raw = np.array([rng.bit_generator.random_raw(words) for rng in generators])
-    halves = np.stack([raw & LOW, raw >> HALF], axis=2).reshape(len(raw), -1)[:, :count]
+    halves = np.stack([raw & LOW, raw >> HALF], axis=2).reshape(len(raw), -1)
     halves *= np.uint64(n)
-    refused = ((halves & LOW) < np.uint64(2**32 % n)).any(axis=1)
-    drawn = (halves >> HALF).astype(np.int64)
+    refused = np.any((halves & LOW) < np.uint64(2**32 % n), axis=1)
+    drawn = np.empty((len(raw), count), np.int64)
+    drawn[:, : 2 * words] = halves >> HALF
+    if odd:  # numpy then holds the other half of a word
+        drawn[:, -1] = [
+            0 if again else rng.integers(n)
+            for rng, again in zip(generators, np.asarray(refused), strict=True)
+        ]
     for i in np.flatnonzero(refused).tolist():  # in one of 10^5 episodes or so
         generators[i].bit_generator.advance(-words)  # type: ignore[attr-defined]
         drawn[i] = generators[i].integers(n, size=count)
     return drawn
+
+
+def holds_half(rng: Generator) -> bool:
+    """Tell whether a generator may hold half a word that it draws first."""
+    bits = rng.bit_generator
+    return type(bits) is not PCG64 or bool(bits.state["has_uint32"])
 
 
 def known_generator(
@@ -132,10 +144,17 @@ class KnownState(ISpawnableSeedSequence):
             self._made = SeedSequence(self._of[0], spawn_key=self._of[1])
         return self._made
 
+    def __getattr__(self, name: str) -> object:
+        """Return what else a `SeedSequence` has: its entropy, its `spawn_key`, ..."""
+        if name.startswith("_"):  # asked for before a copy has any
+            raise AttributeError(name)
+        found: object = getattr(self.sequence(), name)
+        return found
+
     def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> AnyArray:
         """Return words as `SeedSequence` does."""
         if n_words == POOL and dtype is np.uint64:
-            return self._state
+            return self._state.copy()
         return self.sequence().generate_state(n_words, dtype)  # type: ignore[arg-type]
 
     def spawn(self, n_children: int) -> list[SeedSequence]:  # type: ignore[override]

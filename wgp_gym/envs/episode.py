@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from wgp_gym.schedules import Schedule, from_zero, with_zero
 from wgp_gym.types import Actions, AnyArray, Array, Floats32
 
 __all__ = [
+    "NO_CENTRE",
     "Episode",
     "join",
     "linear_episode",
@@ -32,6 +33,7 @@ FIELDS = (
     "sup_variation",
 )
 BY_POSITION = FIELDS[2:]  # looked up at one position for all episodes of a batch
+NO_CENTRE = int(np.iinfo(np.intp).min)  # -1 is a point of the domain
 LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
 
 
@@ -45,7 +47,8 @@ class Episode:
     Attributes:
         values: The knots' rewards on the domain, `(K, n)`.
         coefficients: The knots' coefficients over `centres`, `(K, M)`.
-        centres: Indices of the expansion's centres in the domain, `(M,)`.
+        centres: Indices of the expansion's centres in the domain, `(M,)`; of a batch
+            `NO_CENTRE`, with coefficients 0, after those of an episode that has fewer than others.
         optimal_reward: max f, `(U,)`.
         optimal_action: Where it is: the arm's index `(U,)`, or a point of the box `(U, d)`, in
             single precision.
@@ -75,6 +78,9 @@ class Episode:
         """Return episode i of a batch."""
         rows = {name: getattr(self, name)[i] for name in FIELDS}
         centres = self.centres if self.centres.ndim == 1 else self.centres[i]
+        known = centres != NO_CENTRE
+        if not known.all():
+            centres, rows["coefficients"] = centres[known], rows["coefficients"][:, known]
         bound, budget = np.ravel(self.norm_bound)[i], np.ravel(self.variation_budget)[i]
         return Episode(
             **rows,
@@ -128,6 +134,8 @@ def number(value: Array) -> float | Array:
 
 def stack(episodes: Sequence[Episode]) -> Episode:
     """Return a batch of single episodes; what all of them share is not copied. See `join`."""
+    most = max(len(episode.centres) for episode in episodes)
+    episodes = [with_centres(episode, most) for episode in episodes]
 
     def _column(name: str) -> AnyArray:
         fields = [getattr(episode, name) for episode in episodes]
@@ -144,6 +152,16 @@ def stack(episodes: Sequence[Episode]) -> Episode:
         variation_budget=np.array([episode.variation_budget for episode in episodes]),
         arms=None if episodes[0].arms is None else _column("arms"),
     )
+
+
+def with_centres(episode: Episode, count: int) -> Episode:
+    """Return a single episode with so many centres, of which the last are none."""
+    more = count - len(episode.centres)
+    if not more:
+        return episode
+    centres = np.pad(episode.centres, (0, more), constant_values=NO_CENTRE)
+    coefficients = np.pad(episode.coefficients, ((0, 0), (0, more)))
+    return replace(episode, centres=centres, coefficients=coefficients)
 
 
 def join(blocks: Sequence[Episode]) -> Episode:

@@ -164,7 +164,7 @@ class LinearTask(Task):
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the vectors of one episode, and its arms where they are drawn anew."""
-        return self.draw_batch([rng]).of_batch(0)
+        return LinearTask.draw_batch(self, [rng]).of_batch(0)
 
     def draw_batch(self, generators: Sequence[np.random.Generator]) -> Episode:
         """Draw an episode from each generator."""

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from wgp_gym.envs.episode import Episode, linear_rewards
+from wgp_gym.envs.episode import NO_CENTRE, Episode, linear_rewards
 from wgp_gym.envs.task import Task
 from wgp_gym.types import Actions, Array
 
@@ -111,12 +111,27 @@ class BoxRewards(FixedArmRewards):
     def __init__(self, task: Task, drawn: Episode) -> None:
         super().__init__(task, drawn)
         self._coefficients = drawn.coefficients  # (B, K, M)
-        self._centres = task.domain[drawn.centres]  # (B, M, d), or (M, d) that all share
+        known = drawn.centres != NO_CENTRE
+        # (B, M, d), or (M, d) that all share
+        self._centres = task.domain[np.where(known, drawn.centres, 0)]
+        self._counts = None if known.all() else known.sum(axis=1)
 
     def rewards_of(self, t: int, actions: Actions) -> Array:
         """Evaluate the expansions at points `(B, d)`."""
-        k = self._task.kernel(np.asarray(actions, float)[:, None], self._centres)[:, 0]
-        total: Array = np.sum(k * self._mixed(self._coefficients, t), axis=1)
+        points = np.asarray(actions, float)[:, None]
+        coefficients = self._mixed(self._coefficients, t)
+        if self._counts is None:
+            return self._expanded(points, self._centres, coefficients)
+        total = np.empty(self._batch)
+        for count in np.unique(self._counts):  # zeros at the end would change how sums are rounded
+            rows = self._counts == count
+            centres, own = self._centres[rows, :count], coefficients[rows, :count]
+            total[rows] = self._expanded(points[rows], centres, own)
+        return total
+
+    def _expanded(self, points: Array, centres: Array, coefficients: Array) -> Array:
+        """Return sum_j coefficients[b, j] k(points[b, 0], centres[b, j]), `(B,)`."""
+        total: Array = np.sum(self._task.kernel(points, centres)[:, 0] * coefficients, axis=1)
         return total
 
     def places(self, t: int, actions: Actions) -> Actions:

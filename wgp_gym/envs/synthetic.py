@@ -109,7 +109,7 @@ class SyntheticTask(Task):
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the functions of one episode."""
-        return self.draw_batch([rng]).of_batch(0)
+        return SyntheticTask.draw_batch(self, [rng]).of_batch(0)
 
     def draw_batch(self, generators: Sequence[np.random.Generator]) -> Episode:
         """Draw the functions of an episode from each generator."""

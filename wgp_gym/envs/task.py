@@ -104,10 +104,16 @@ class Task(ReadOnlyArrays, ABC):
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw one episode from the generator of its functions."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "draw" in vars(cls) and "draw_batch" not in vars(cls):
+            cls.draw_batch = Task.draw_batch  # type: ignore[method-assign]  # not a parent's own
+
     def draw_batch(self, generators: Sequence[np.random.Generator]) -> Episode:
         """Draw an episode from each of B generators, the same as each alone.
 
-        A task whose arithmetic takes many episodes at once overrides it: see `in_blocks`.
+        A task whose arithmetic takes many episodes at once overrides it beside `draw`: see
+        `in_blocks`. A subclass that overrides `draw` alone has this one again.
         """
         return join([stack([self.draw(rng) for rng in generators])])
 
@@ -140,7 +146,14 @@ class Task(ReadOnlyArrays, ABC):
             functions: The K knots, on the domain; where arms are drawn anew `linear_functions`
                 of their vectors. Those of a batch make a batch.
             arms: Where arms are drawn anew, those of every step, `(T, n, d)`, in [0, 1].
+
+        Raises:
+            ValueError: If a function is not finite, or a budget cannot be met.
         """
+        finite = np.isfinite(functions.values)
+        if not finite.all():
+            owner = f"{type(self).__name__}.episode"
+            reject("functions", owner, "finite on the domain", functions.values[~finite].item(0))
         functions = self.rescaled(functions)
         if arms is None:
             return make_episode(self.schedule, functions, self._search, self.norm_bound)

@@ -15,6 +15,7 @@ from wgp_agents.cli.terminal import drawn, refused, say
 if TYPE_CHECKING:
     from wgp_agents.benchmark.experiment import Unit
     from wgp_agents.benchmark.files import JSON
+    from wgp_agents.benchmark.parallel import Workers
     from wgp_agents.benchmark.results import Results
 
 __all__ = ["report", "reproduce", "run"]
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
             say(plan(experiment, options.jobs))
             return 0
         if not options.no_report:
-            import_meanwhile(OF_REPORT, workers.jobs)
+            import_meanwhile(OF_REPORT, workers)
         failed = play(experiment, out, workers, extend=options.extend)
         if not options.no_report:
             write_report(out, USUAL, partial=bool(failed))
@@ -86,15 +87,18 @@ def without_horizon(entry: JSON) -> JSON:
     return entry
 
 
-def import_meanwhile(modules: tuple[str, ...], jobs: int) -> None:
-    """Import what a command needs last while other processes play, if there are any."""
+def import_meanwhile(modules: tuple[str, ...], workers: Workers) -> None:
+    """Import what a command needs last while other processes play, if there are any.
+
+    Not where another backend may fork: a lock that this thread holds would stay locked there.
+    """
 
     def _import() -> None:
         with suppress(Exception):  # which is met again where it is needed
             for name in modules:
                 import_module(name)
 
-    if jobs > 1:
+    if workers.backend == "loky" and workers.jobs > 1:
         Thread(target=_import).start()
 
 
@@ -163,8 +167,9 @@ def reproduce(options: argparse.Namespace) -> int:
     try:
         experiment = declare(overridden(read_declaration("figure1"), options))
         check(experiment)
-        import_meanwhile((*OF_REPORT, *OF_FIGURE), options.jobs)
-        failed = play(experiment, options.out, Workers(options.jobs), extend=options.extend)
+        workers = Workers(options.jobs)
+        import_meanwhile((*OF_REPORT, *OF_FIGURE), workers)
+        failed = play(experiment, options.out, workers, extend=options.extend)
         results = write_report(options.out, USUAL, partial=bool(failed))
     except (ValueError, OSError, LostWorker) as error:
         return refused("reproduce", error)

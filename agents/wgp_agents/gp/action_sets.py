@@ -11,6 +11,7 @@ from scipy.spatial import KDTree
 
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.kernels import blas
 from wgp_agents.kernels.basis import make_basis
 from wgp_gym.features import FeatureMap, Features, exact_features
 from wgp_gym.kernels import Kernel
@@ -192,7 +193,8 @@ class FixedArms(ActionSet):
         max_features: int | None = None,
     ) -> None:
         tolerances = np.clip(1e-8 * regularization, 1e-14, 1e-10)
-        features = exact_features(source, domain, float(tolerances.min()), max_features)
+        with blas.single_thread():  # the last bits depend on how many there are
+            features = exact_features(source, domain, float(tolerances.min()), max_features)
         super().__init__(features, domain, regularization, tolerances)
         self._domain = domain
         self._rows = features.table  # each step reads a row

@@ -71,10 +71,11 @@ class Box(ActionSet):
         inside = qmc.Sobol(dim, scramble=False).random(size)
         # Stretched, so that a twelfth of them lies on each face, where many maxima are.
         self._places: Array = np.clip(1.2 * inside - 0.1, 0.0, 1.0)
-        features = exact_features(source, self._places, float(tolerances.min()), max_features)
+        with blas.single_thread():
+            features = exact_features(source, self._places, float(tolerances.min()), max_features)
+            self._extend = Extension(features, source, self._places)
         super().__init__(features, self._places, regularization, tolerances)
         self._domain = domain
-        self._extend = Extension(features, source, self._places)
         around = qmc.Sobol(dim, scramble=False).random(NEIGHBOURS)
         self._around = (2 * around - 1) * size ** (-1 / dim)
         unit = STEP * np.eye(dim)

@@ -46,13 +46,15 @@ class NystromArms(ActionSet):
     ) -> None:
         tolerances = np.clip(1e-6 * regularization, 1e-12, 1e-8)
         most = MAX_FEATURES if max_features is None else max_features
-        found = exact_features(source, stand_ins, float(tolerances.min()), most)
+        with blas.single_thread():
+            found = exact_features(source, stand_ins, float(tolerances.min()), most)
+            extend = Extension(found, source, stand_ins)
         first = int(found.prior.argmax())  # the basis is that of one stand-in
         one = Features(
             found.table[[first]], found.residuals, found.prior[[first]], np.zeros(1, np.intp)
         )
         super().__init__(one, domain[:1], regularization, tolerances)
-        self._spread, self._extend = stand_ins, Extension(found, source, stand_ins)
+        self._spread, self._extend = stand_ins, extend
         self._kernel = source if isinstance(source, Kernel) else None
         self._domain = np.broadcast_to(domain, (len(regularization), *domain.shape))
         self.show(None)

@@ -17,6 +17,7 @@ from wgp_agents.gp.restart_rule import RestartRule
 from wgp_agents.gp.source import feature_source
 from wgp_agents.gp.surrogates.base import Surrogate, forget_all
 from wgp_agents.gp.surrogates.weighted import RestartSurrogate
+from wgp_agents.kernels import blas
 from wgp_agents.parameters import LARGEST_COUNT, per_learner
 from wgp_gym.features import exact_features
 from wgp_gym.problem import BanditProblem
@@ -203,6 +204,7 @@ def covering_set(
         error: In [0, 1).
         most: The largest N_e.
     """
-    largest = float(exact_features(source, points, max_features=0).prior.max())
-    tolerance = max(error, SMALLEST_ERROR) ** 2 * largest
-    return exact_features(source, points, tolerance, most).pivots
+    with blas.single_thread():
+        largest = float(exact_features(source, points, max_features=0).prior.max())
+        tolerance = max(error, SMALLEST_ERROR) ** 2 * largest
+        return exact_features(source, points, tolerance, most).pivots

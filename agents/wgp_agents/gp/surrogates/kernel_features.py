@@ -100,7 +100,10 @@ class FixedFeatures(KernelFeatures):
 
     def __init__(self, kernels: list[Kernel], domain: Array, *, anew: bool = False) -> None:
         self._kernels, self._points = kernels, between(domain, kernels[0]) if anew else domain
-        found = [exact_features(k, domain, tolerance_of(k, domain), MAX_FEATURES) for k in kernels]
+        with blas.single_thread():
+            found = [
+                exact_features(k, domain, tolerance_of(k, domain), MAX_FEATURES) for k in kernels
+            ]
         self.rank = np.array([1 + f.table.shape[1] for f in found], np.int64)
         self.features = np.zeros((len(found), self.rank.max(), len(domain)))
         self.residual = np.zeros((len(found), len(domain)))

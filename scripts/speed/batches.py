@@ -33,5 +33,5 @@ def measure(quick: bool) -> list[Row]:
         count = 20 if quick else 100
         ours, alone = (learner_steps(name, batch, n, count) for n in (cores, 1))
         told = f"`{name}`, {batch:,} learners, a step of each on {cores} threads"
-        rows.append(Row(told, ours, "us", "on one thread", alone))
+        rows.append(Row(told, ours, "µs", "on one thread", alone))
     return rows

@@ -48,7 +48,7 @@ def together(env_id: str, count: int, repeats: int) -> list[Row]:
 
 def measure(quick: bool) -> list[Row]:
     """Measure single steps, resets of many at once, and their episodes."""
-    rows = [Row(f"`{env_id}`, one step", single_step(env_id), "us") for env_id in SINGLE]
+    rows = [Row(f"`{env_id}`, one step", single_step(env_id), "µs") for env_id in SINGLE]
     for env_id, count in MANY.items():
         rows += together(env_id, count, 2 if quick else 5)
     return rows

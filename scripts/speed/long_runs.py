@@ -35,5 +35,5 @@ def measure(quick: bool) -> list[Row]:
         for arm, said in ((None, ""), (3, ", one arm from outside")):
             early, late = late_and_early(name, end, arm)
             told = f"`{name}`{said}, a step after {end:,}"
-            rows.append(Row(told, late, "us", "after 100", early))
+            rows.append(Row(told, late, "µs", "after 100", early))
     return rows

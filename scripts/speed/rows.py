@@ -51,13 +51,23 @@ def best(call: Callable[[], object], repeats: int = 3) -> float:
     return float(times(call, repeats).min())
 
 
+def three_digits(value: float) -> str:
+    """Return a number to three digits, without a power of ten; nothing for NaN."""
+    return "" if np.isnan(value) else f"{float(f'{value:.3g}'):,.10g}"
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a value with its unit, many microseconds as milliseconds; nothing for NaN."""
+    if unit == "µs" and value >= 10_000:
+        value, unit = value / 1_000, "ms"
+    return f"{three_digits(value)} {unit}" if value == value else ""
+
+
 def printed(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, ratios first."""
     lines = ["| times as fast | what | ours | instead | theirs |", "|---:|---|---:|---|---:|"]
     for row in rows:
-        ratio = "" if np.isnan(row.ratio) else f"{row.ratio:,.3g}"
-        theirs = "" if np.isnan(row.theirs) else f"{row.theirs:.3g} {row.unit}"
-        lines.append(
-            f"| {ratio} | {row.what} | {row.ours:.3g} {row.unit} | {row.peer} | {theirs} |"
-        )
+        ours, theirs = amount(row.ours, row.unit), amount(row.theirs, row.unit)
+        cells = three_digits(row.ratio), row.what, ours, row.peer, theirs
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

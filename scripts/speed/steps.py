@@ -158,10 +158,10 @@ def measure(quick: bool) -> list[Row]:
     """Measure medians; of W-DBO the 99th percentile, too."""
     ours = {name: our_steps(name, 500 if quick else 3_000) for name in (*GP, *ARMED)}
     told = {name: f"`{name}`, one learner, act and observe" for name in ours}
-    rows = [Row(told[name], float(np.median(spent)), "us") for name, spent in ours.items()]
+    rows = [Row(told[name], float(np.median(spent)), "µs") for name, spent in ours.items()]
     slow = float(np.quantile(ours["w-dbo"], 0.99))
-    rows.append(Row("... of `w-dbo`, the 99th percentile", slow, "us"))
+    rows.append(Row("... of `w-dbo`, the 99th percentile", slow, "µs"))
     for name, peer, step, count in peers(quick):
         theirs = 1e6 * float(np.median(times(step, count)))
-        rows.append(Row(told[name], float(np.median(ours[name])), "us", peer, theirs))
+        rows.append(Row(told[name], float(np.median(ours[name])), "µs", peer, theirs))
     return rows

@@ -20,6 +20,7 @@ from wgp_gym.types import Array
 __all__ = [
     "blocks",
     "deviation_of",
+    "gain_of",
     "gains",
     "inverted_posterior_of",
     "posterior_of",
@@ -74,7 +75,12 @@ def gains(active: NDArray[np.bool_], basis: Basis, state: DiscountArrays) -> Non
         for i in np.flatnonzero(active).tolist():
             m, regularization = int(basis.rank[i]), float(basis.regularization[i])
             R2 = factor(state.double_gram[i], m, regularization)
-            state.gain[i] = np.log(R2.diagonal()).sum() - 0.5 * m * np.log(regularization)
+            state.gain[i] = gain_of(R2, regularization)
+
+
+def gain_of(R: Array, regularization: float) -> float:
+    """Return 1/2 log det(I + A / lambda), from the Cholesky factor of A + lambda I, `(m, m)`."""
+    return float(np.log(R.diagonal()).sum() - 0.5 * len(R) * np.log(regularization))
 
 
 def factor(A: Array, m: int, regularization: float) -> Array:

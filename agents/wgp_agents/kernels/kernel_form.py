@@ -32,6 +32,7 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from wgp_agents.kernels.basis import Basis
+from wgp_agents.kernels.blas import gain_of
 from wgp_agents.kernels.jit import compiled
 from wgp_gym.types import Array, Indices, Mask
 
@@ -169,8 +170,7 @@ def log_det(rows: KernelRows, arms: Indices, places: Indices, weights: Array, la
     if not arms.size:
         return 0.0
     rows.hold(arms, places)
-    R = factor(rows.table, places, arms, np.sqrt(weights), lam)
-    return float(np.log(R.diagonal()).sum() - 0.5 * len(arms) * np.log(lam))
+    return gain_of(factor(rows.table, places, arms, np.sqrt(weights), lam), lam)
 
 
 class ArmPredictor:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotri
 
 from wgp_agents.kernels.basis import Basis
-from wgp_agents.kernels.blas import blocks, factor, single_thread
+from wgp_agents.kernels.blas import blocks, factor, gain_of, single_thread
 from wgp_agents.kernels.rank_one import RankOneArrays
 from wgp_gym.types import Array, Indices, Mask
 
@@ -58,7 +58,7 @@ def compute_anew(active: Mask, features_of: FeaturesOf, basis: Basis, state: Ran
             R = factor(X.T @ (counts[:, None] * X), m, lam)
             upper = np.triu(dpotri(R)[0])
             state.inverse[i, :m, :m] = upper + np.triu(upper, 1).T
-            state.gain[i] = np.log(R.diagonal()).sum() - 0.5 * m * np.log(lam)
+            state.gain[i] = gain_of(R, lam)
             state.age[i] = 0
             for block in blocks(basis.phi.shape[1]):
                 fill_posterior(i, block, target, basis, state)

@@ -215,8 +215,9 @@ class GramPosterior:
         self, sign: float, plays: Plays | None, rewards: Array, active: Mask, discount: Array
     ) -> None:
         """Discount the past of active learners, and add or remove a play; None is none."""
-        features = np.zeros(self.arrays.target.shape)
-        if plays is not None:
+        if plays is None:
+            features = np.zeros(self.arrays.target.shape)
+        else:
             features, rewards = self.scaled(plays, rewards)
         gram.discount_update(sign, features, rewards, active, discount, self.basis, self.arrays)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from wgp_gym.features import Features
 from wgp_gym.types import Array, Indices
 
-__all__ = ["Basis", "PosteriorArrays", "make_basis"]
+__all__ = ["Basis", "make_basis"]
 
 BLOCK = 4_096  # points whose features are squared together
 
@@ -34,22 +34,6 @@ class Basis(NamedTuple):
     rank: Indices
     residual: Array
     prior: Array
-
-
-class PosteriorArrays(Protocol):
-    """What every surrogate of fixed arms keeps, whatever else."""
-
-    @property
-    def mean(self) -> Array:
-        """Posterior means, `(B, n)`."""
-
-    @property
-    def variance(self) -> Array:
-        """Posterior variances, `(B, n)`."""
-
-    @property
-    def gain(self) -> Array:
-        """Information gains, `(B,)`."""
 
 
 def make_basis(features: Features, regularization: Array, tolerances: Array) -> Basis:

@@ -18,8 +18,8 @@ from typing import Literal, overload
 '''
 OWN = """from wgp_agents.base import Agent as Agent
 from wgp_agents.core.access import EnvLike
-from wgp_agents.core.threads import get_threads as get_threads
-from wgp_agents.core.threads import set_threads as set_threads
+from wgp_gym.threads import get_threads as get_threads
+from wgp_gym.threads import set_threads as set_threads
 from wgp_agents.registry import AGENTS as AGENTS
 from wgp_agents.registry import names as names
 from wgp_agents.registry import register_agent as register_agent

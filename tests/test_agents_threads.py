@@ -16,11 +16,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import wgp_agents
 from wgp_agents.algorithms.adaptive.dal_gp_ucb import covering_set
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.core import threads
-from wgp_agents.core.threads import over_learners, over_parts
 from wgp_agents.gp.action_sets import FixedArms
 from wgp_agents.gp.box import Box
 from wgp_agents.gp.nystrom import NystromArms
+from wgp_gym import threads
+from wgp_gym.threads import over_learners, over_parts
 from wgp_gym.types import Array, Mask
 
 LEARNERS = 40
@@ -45,8 +45,8 @@ def played(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Arra
 
         return over_parts(_seen, number, work)
 
-    for module in ("core.threads", "gp.surrogates.bank"):
-        monkeypatch.setattr(f"wgp_agents.{module}.over_parts", _parts)
+    for module in ("wgp_gym.threads", "wgp_agents.gp.surrogates.bank"):
+        monkeypatch.setattr(f"{module}.over_parts", _parts)
     wgp_agents.set_threads(count)
     actions = rollout(agent, env, 7)["action"]
     posterior = agent.posterior()  # type: ignore[attr-defined]

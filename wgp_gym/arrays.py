@@ -1,4 +1,4 @@
-"""Arrays that are kept: neither who gave them nor who reads them can change them."""
+"""Arrays that are kept, which nobody can change, and rows that are worked on some at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ReadOnlyArrays", "frozen", "kept"]
+__all__ = ["ReadOnlyArrays", "blocks", "frozen", "kept"]
+
+CACHED = 30_000  # numbers of which a few copies stay in a core's own cache
+
+
+def blocks(start: int, stop: int, numbers: int, most: int = CACHED) -> list[slice]:
+    """Cut rows of so many numbers each in blocks of at most so many numbers, or of one row."""
+    size = max(most // numbers, 1)
+    return [slice(first, min(first + size, stop)) for first in range(start, stop, size)]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -97,15 +97,22 @@ class Schedule(ReadOnlyArrays):
 
     def norms(self, functions: Functions) -> Array:
         """Return ||f||, the exact RKHS norm at every position, `(U,)`."""
+        return np.sqrt(self._squared_norms(functions))
+
+    def largest_norm(self, functions: Functions) -> Array:
+        """Return the largest of these norms, `()`."""
+        return np.sqrt(self._squared_norms(functions).max(axis=-1))
+
+    def _squared_norms(self, functions: Functions) -> Array:
         squares = functions.squared_norms()
         if self.rests:
-            return np.sqrt(squares).take(self.left, -1)
+            return squares.take(self.left, -1)
         w, left, right = self.weight, self.left, self.right
         cross = with_zero(functions[:-1].inner(functions[1:]))
-        square = (1 - w) ** 2 * squares.take(left, -1) + w**2 * squares.take(right, -1)
+        square = (1 - w) ** 2 * squares.take(left, -1)
+        square += w**2 * squares.take(right, -1)
         square += 2 * w * (1 - w) * cross.take(left, -1)
-        norms: Array = np.sqrt(np.maximum(square, 0.0))
-        return norms
+        return np.maximum(square, 0.0, out=square)
 
     @cached_property
     def steps(self) -> tuple[NDArray[np.intp], Array, Array]:

@@ -9,17 +9,19 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from wgp_gym.arrays import blocks
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.reward_functions import make_reward_functions
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.streams import child_generators, entropy_of
+from wgp_gym.threads import over_parts
 from wgp_gym.types import Actions, Array, Info
 
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 
 REWARD_LIMIT = 1e12  # the observation's bound on the last reward
-NOISE_BLOCK = 64  # episodes whose noise is drawn at a time
+NOISE_WORK = 100  # multiplications that take as long as a step's noise, about
 FUNCTIONS, NOISE = 0, 2  # streams, kept apart so that none moves another; 1 is for change times
 
 
@@ -117,9 +119,12 @@ class Dynamics:
         """Draw the noise of every step, `(T, B)`."""
         noise, horizon = self.task.noise, self.task.horizon
         drawn = np.empty((horizon, self.batch))
-        for start in range(0, self.batch, NOISE_BLOCK):  # few enough to stay in cache
-            block = slice(start, start + NOISE_BLOCK)
-            drawn[:, block] = np.array([noise.draw(rng, horizon) for rng in generators[block]]).T
+
+        def _part(part: slice[int, int, None]) -> None:
+            for block in blocks(part.start, part.stop, horizon):
+                drawn[:, block] = noise.draw_batch(generators[block], horizon).T
+
+        over_parts(_part, self.batch, NOISE_WORK * horizon)
         return drawn
 
     def step(self, actions: Actions) -> None:

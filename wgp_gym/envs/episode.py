@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from wgp_gym.arrays import blocks
 from wgp_gym.envs.optimum import Search
+from wgp_gym.features import FeatureMap
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, from_zero, with_zero
-from wgp_gym.types import Actions, AnyArray, Array, Floats32
+from wgp_gym.types import Actions, AnyArray, Array, Floats32, Indices
 
 __all__ = [
     "NO_CENTRE",
     "Episode",
+    "changing_episode",
     "join",
     "linear_episode",
     "linear_rewards",
@@ -103,16 +106,30 @@ def make_episode(
         norm_bound: The bound B where one was asked for; otherwise the largest norm in it.
     """
     differences = functions.differences()
-    variation = np.cumsum(schedule.increments(differences), axis=-1)
-    optimal_reward, optimal_action = search.along(schedule, functions)
+    increments = schedule.increments(differences)
+    moved = sup_increments(schedule, differences, search)
+    optimum = search.along(schedule, functions)
+    return scored(schedule, functions, optimum, increments, moved, norm_bound)
+
+
+def scored(
+    schedule: Schedule,
+    functions: Functions,
+    optimum: tuple[Array, Actions],
+    increments: Array,
+    moved: Array,
+    norm_bound: float | None,
+) -> Episode:
+    """Return the episode of functions with this optimum and these changes, in both norms."""
+    variation = np.cumsum(increments, axis=-1)
     return Episode(
         values=functions.values,
         coefficients=functions.coefficients,
         centres=functions.centres,
-        optimal_reward=optimal_reward,
-        optimal_action=optimal_action,
+        optimal_reward=optimum[0],
+        optimal_action=optimum[1],
         variation=variation,
-        sup_variation=np.cumsum(sup_increments(schedule, differences, search), axis=-1),
+        sup_variation=np.cumsum(moved, axis=-1),
         norm_bound=largest_norm(schedule, functions, norm_bound),
         variation_budget=number(variation[..., -1]),
     )
@@ -123,7 +140,7 @@ def largest_norm(
 ) -> float | Array:
     """Return B: what was asked for, or else the largest norm; of a batch `(B,)`."""
     if norm_bound is None:
-        return number(schedule.norms(functions).max(axis=-1))
+        return number(schedule.largest_norm(functions))
     return number(np.full(functions.values.shape[:-2], norm_bound))
 
 
@@ -197,38 +214,58 @@ def linear_episode(
     features: Array,
     norm_bound: float | None = None,
     link: str = "identity",
-    arms: Floats32 | None = None,
 ) -> Episode:
-    """Work out what a scorer needs to know of functions f = theta^T phi.
+    """Work out what a scorer needs to know of functions f = theta^T phi on arms that stay.
 
     Args:
         schedule: How f_t moves; each of its positions is a knot, or a step.
         functions: `linear_functions` of the vectors theta.
-        features: phi of the arms that stay, `(n, d)`, or of those of every step, `(T, n, d)`.
+        features: phi of the arms, `(n, d)`.
         norm_bound: The bound B where one was asked for.
         link: What the expected reward is of the function.
-        arms: The arms of every step, where they are drawn anew.
     """
     rewards = linear_rewards(functions.coefficients.take(schedule.left, -2), features, link)
-    best = rewards.argmax(axis=-1)
     increments = schedule.increments(functions.differences())
-    variation = np.cumsum(increments, axis=-1)
-    if arms is None:
-        moved = from_zero(np.abs(np.diff(rewards, axis=-2)).max(axis=-1))
-    else:  # an upper bound, since k(x, x) <= 1
-        moved = increments * (1.0 if link == "identity" else LOGISTIC_SLOPE)
-    return Episode(
-        values=rewards if arms is None else functions.values,
-        coefficients=functions.coefficients,
-        centres=functions.centres,
-        optimal_reward=np.take_along_axis(rewards, best[..., None], -1)[..., 0],
-        optimal_action=best,
-        variation=variation,
-        sup_variation=np.cumsum(moved, axis=-1),
-        norm_bound=largest_norm(schedule, functions, norm_bound),
-        variation_budget=number(variation[..., -1]),
-        arms=arms,
-    )
+    moved = from_zero(np.abs(np.diff(rewards, axis=-2)).max(axis=-1))
+    drawn = scored(schedule, functions, best_of(rewards), increments, moved, norm_bound)
+    return replace(drawn, values=rewards)
+
+
+def changing_episode(
+    schedule: Schedule,
+    functions: Functions,
+    features: FeatureMap,
+    arms: Floats32,
+    norm_bound: float | None = None,
+    link: str = "identity",
+) -> Episode:
+    """Work out the same for arms that are drawn anew at each step.
+
+    Args:
+        schedule: How f_t moves; its positions are the steps.
+        functions: `linear_functions` of the vectors theta.
+        features: The map phi.
+        arms: The arms of every step, `(T, n, d)`.
+        norm_bound: The bound B where one was asked for.
+        link: What the expected reward is of the function.
+    """
+    theta = functions.coefficients.take(schedule.left, -2)
+    top, best = np.empty(theta.shape[:-1]), np.empty(theta.shape[:-1], np.int64)
+    for steps in blocks(0, theta.shape[-2], arms.size // theta.shape[-2]):
+        phi = features(arms[..., steps, :, :].astype(float))
+        rewards = linear_rewards(theta[..., steps, :], phi, link)
+        top[..., steps], best[..., steps] = best_of(rewards)
+    increments = schedule.increments(functions.differences())
+    # An upper bound of the change in the sup norm, since k(x, x) <= 1.
+    moved = increments * (1.0 if link == "identity" else LOGISTIC_SLOPE)
+    drawn = scored(schedule, functions, (top, best), increments, moved, norm_bound)
+    return replace(drawn, arms=arms)
+
+
+def best_of(rewards: Array) -> tuple[Array, Indices]:
+    """Return the largest of each row, and where the first of equals stands."""
+    best = rewards.argmax(axis=-1)
+    return np.take_along_axis(rewards, best[..., None], -1)[..., 0], best
 
 
 def linear_rewards(theta: Array, features: Array, link: str) -> Array:

@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wgp_gym.envs.episode import Episode, join, linear_episode
+from wgp_gym.arrays import blocks
+from wgp_gym.envs.episode import Episode, linear_episode
 from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.task import Task
 from wgp_gym.envs.theta_process import IndependentVectors, Rotation, ThetaProcess, on_sphere
@@ -172,14 +173,18 @@ class LinearTask(Task):
             return self.in_blocks(self._draw_fixed, generators)
         # Many numbers, so that they are written once, where they stay.
         arms = np.empty((len(generators), self.horizon, *self.domain.shape), np.float32)
-        blocks = []
-        for block in self.blocks(len(generators)):
+
+        def _draw_block(block: slice) -> Episode:
             for rng, own in zip(generators[block], arms[block], strict=True):
-                own[:] = in_box(on_sphere(rng.spawn(1)[0], own.shape))  # a stream of their own
+                stream = rng.spawn(1)[0]  # of their own
+                for steps in blocks(0, self.horizon, self.domain.size):
+                    own[steps] = in_box(on_sphere(stream, own[steps].shape))
             drawn = self.episode(self._functions(generators[block]), arms[block])
-            blocks.append(replace(drawn, arms=None))
+            return replace(drawn, arms=None)
+
+        joined = self.over_blocks(_draw_block, len(generators))
         arms.setflags(write=False)
-        return replace(join(blocks), arms=arms)
+        return replace(joined, arms=arms)
 
     def _functions(self, generators: Sequence[np.random.Generator]) -> Functions:
         """Draw the vectors of an episode from each generator."""
@@ -193,10 +198,13 @@ class LinearTask(Task):
 
 
 def in_box(points: Array) -> Array:
-    """Return where points of [-1, 1]^d stand in [0, 1]^d."""
+    """Return where points of the unit sphere stand in [0, 1]^d.
+
+    No coordinate x / ||x|| leaves [-1, 1] by rounding, as the root of x^2, both rounded, is |x|.
+    """
     place = points + 1
-    place /= 2
-    return np.clip(place, 0.0, 1.0, out=place)
+    place *= 0.5
+    return place
 
 
 def check_sizes(schedule: str, sizes: dict[str, int], contextual: bool) -> None:

@@ -6,6 +6,7 @@ Noise is drawn at reset, one value per step, whichever arm is played.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,10 @@ class Noise(ABC):
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
         """Draw the chance of every step, `(T,)`."""
 
+    def draw_batch(self, generators: Sequence[np.random.Generator], horizon: int) -> Array:
+        """Draw the same from each of B generators, `(B, T)`."""
+        return np.array([self.draw(rng, horizon) for rng in generators])
+
     @abstractmethod
     def rewards(self, expected: Array, drawn: Array) -> Array:
         """Return the rewards `(B,)` of expectations `(B,)`, with what was drawn, `(B,)`."""
@@ -62,7 +67,14 @@ class GaussianNoise(Noise):
 
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
         """Draw what is added at every step, `(T,)`."""
-        drawn: Array = self.scale * rng.standard_normal(horizon)
+        return self.draw_batch([rng], horizon)[0]
+
+    def draw_batch(self, generators: Sequence[np.random.Generator], horizon: int) -> Array:
+        """Draw the same from each of B generators, `(B, T)`."""
+        drawn = np.empty((len(generators), horizon))
+        for own, rng in zip(drawn, generators, strict=True):
+            rng.standard_normal(out=own)
+        drawn *= self.scale
         return drawn
 
     def rewards(self, expected: Array, drawn: Array) -> Array:

@@ -23,62 +23,69 @@ STRETCHES = 0.7  # times the root of the steps are cut at; more cost all arms, f
 def maxima_along(schedule: Schedule, values: Array) -> tuple[Array, Indices]:
     """Return the largest reward at each position, `(B, U)`, and its arm, the first of equals.
 
+    What is returned is contiguous over the episodes at each position, as a step reads it.
+
     Args:
         schedule: How the functions move.
         values: Their rewards at the knots, `(B, K, n)`.
     """
-    shape = (len(values), len(schedule.left))
+    shape = (len(schedule.left), len(values))
     top, best = np.empty(shape), np.empty(shape, np.int64)
+    knots = np.ascontiguousarray(values.swapaxes(0, 1))
     for start, stop in schedule.paths:
         left, right, path = schedule.left[start], schedule.right[start], slice(start, stop)
-        found = maxima_between(values[:, left], values[:, right], schedule.weight[path])
-        top[:, path], best[:, path] = found
-    return top, best
+        top[path], best[path] = maxima_between(knots[left], knots[right], schedule.weight[path])
+    return top.T, best.T
 
 
 def maxima_between(start: Array, end: Array, weights: Array) -> tuple[Array, Indices]:
-    """Return the maxima of (1 - w) start + w end for every w, and their arms, `(B, L)` each.
+    """Return the maxima of (1 - w) start + w end for every w, and their arms, `(L, B)` each.
 
     Args:
-        start: Rewards for w = 0, `(B, n)`.
-        end: Rewards for w = 1, `(B, n)`.
+        start: Rewards for w = 0, `(B, n)`, contiguous.
+        end: Rewards for w = 1, `(B, n)`, contiguous.
         weights: The w, `(L,)`, which do not decrease.
     """
-    length = len(weights)
+    length, (batch, n) = len(weights), start.shape
     size = max(round(math.sqrt(length) / STRETCHES), 1)  # steps of a stretch
     cuts = np.minimum(np.arange(0, length + size, size), length - 1)
     # `flatnonzero` and a division take a tenth of the time of `nonzero`.
     found = np.flatnonzero(contenders(start, end, weights[cuts]))
-    stretch, arm = np.divmod(found, start.shape[1])
-    place = stretch // (len(cuts) - 1) * start.shape[1] + arm
+    stretch, arm = np.divmod(found, n)  # C B stretches, C of each episode
+    place = stretch % batch * n + arm
     first = np.flatnonzero(np.diff(stretch, prepend=-1))  # every stretch has a contender
     count = np.diff(first, append=len(arm))
     order = np.argsort(-count, kind="stable")  # so that those with a next contender come first
     first, more = first[order], np.cumsum(np.bincount(count)[::-1])[::-1]
     steps = np.minimum(cuts[:-1] + np.arange(size)[:, None], length - 1)
-    w = weights[steps][:, order % (len(cuts) - 1)]  # (size, B C): rows are long
+    w = weights[steps].take(order // batch, 1)  # (size, C B): rows are long
     rest = 1 - w
-    top, best = np.full(w.shape, -np.inf), np.empty(w.shape, np.int64)
-    for rank, groups in enumerate(more[1:]):
+    place, arm = place.astype(np.int32), arm.astype(np.int32)
+    top = rest * start.take(place[first])
+    top += w * end.take(place[first])
+    best = np.repeat(arm[None, first], size, axis=0)
+    reward, part = np.empty_like(top), np.empty_like(top)
+    for rank, groups in enumerate(more[2:], 1):
         pair = first[:groups] + rank
-        a, b = start.take(place[pair]), end.take(place[pair])
-        reward = rest[:, :groups] * a + w[:, :groups] * b
-        better = reward > top[:, :groups]  # the first of equals stays
-        np.copyto(top[:, :groups], reward, where=better)
-        np.copyto(best[:, :groups], arm[pair], where=better)
+        highest, arms, one, two = (each[:, :groups] for each in (top, best, reward, part))
+        np.multiply(rest[:, :groups], start.take(place[pair]), out=one)
+        one += np.multiply(w[:, :groups], end.take(place[pair]), out=two)
+        better = one > highest  # the first of equals stays
+        np.copyto(highest, one, where=better)
+        np.copyto(arms, arm[pair], where=better)
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
-    back = back.reshape(len(start), -1)
-    return unfolded(top[:, back])[:, :length], unfolded(best[:, back])[:, :length]
+    back = back.reshape(-1, batch)
+    return unfolded(top.take(back, 1))[:length], unfolded(best.take(back, 1))[:length]
 
 
 def unfolded(stretches: AnyArray) -> AnyArray:
-    """Return what stands at each step of B paths: `(size, B, C)` in stretches, as `(B, C size)`."""
-    return stretches.transpose(1, 2, 0).reshape(stretches.shape[1], -1)
+    """Return what stands at each step of B paths: `(size, C, B)` in stretches, as `(C size, B)`."""
+    return stretches.swapaxes(0, 1).reshape(-1, stretches.shape[2])
 
 
 def contenders(start: Array, end: Array, weights: Array) -> Mask:
-    """Return which arms may be best somewhere between two cuts, `(B, C - 1, n)`.
+    """Return which arms may be best somewhere between two cuts, `(C - 1, B, n)`.
 
     Left out is what is worse at both by more than rounding than the best arm of one of them.
 
@@ -87,17 +94,18 @@ def contenders(start: Array, end: Array, weights: Array) -> Mask:
         end: Rewards for w = 1, `(B, n)`.
         weights: The w of the cuts, `(C,)`.
     """
-    scale = np.maximum(np.abs(start), np.abs(end)).max(axis=1)[:, None, None]
+    scale = np.maximum(np.abs(start), np.abs(end)).max(axis=1)[:, None]
     scale[scale == 0] = 1.0
-    start, end = ((ends[:, None] / scale).astype(np.float32) for ends in (start, end))
-    w = weights.astype(np.float32)[:, None]
-    rewards = (1 - w) * start + w * end  # (B, C, n)
+    start, end = ((ends / scale).astype(np.float32) for ends in (start, end))
+    w = weights.astype(np.float32)[:, None, None]
+    rewards = (1 - w) * start  # (C, B, n)
+    rewards += w * end
     best = rewards.argmax(axis=2)[:, :, None]
-    low, high = rewards[:, :-1], rewards[:, 1:]
-    near = [
-        (low >= np.take_along_axis(low, arm, 2) - SLACK)
-        | (high >= np.take_along_axis(high, arm, 2) - SLACK)
-        for arm in (best[:, :-1], best[:, 1:])
-    ]
-    both: Mask = near[0] & near[1]
-    return both
+
+    def _near(rewards: Array, arm: Indices) -> Mask:
+        return rewards >= np.take_along_axis(rewards, arm, 2) - SLACK
+
+    near = _near(rewards, best)
+    found = near[:-1] | _near(rewards[1:], best[:-1])
+    found &= near[1:] | _near(rewards[:-1], best[1:])
+    return found

@@ -42,7 +42,7 @@ def rescale(
             rule = "large enough not to be lost in rounding beside the functions' norms"
             reject("variation_budget", "this episode", rule, variation_budget)
     if norm_bound is not None:
-        largest = float(schedule.norms(found).max())
+        largest = float(schedule.largest_norm(found))
         short = variation_budget is None and largest < (1 - PRECISION) * norm_bound
         if short or not largest <= (1 + PRECISION) * norm_bound:
             rule = "such that its functions can be rescaled to it in double precision"
@@ -60,7 +60,7 @@ def rescaled(
     if variation_budget is None:
         if norm_bound is None:
             return functions
-        largest = float(schedule.norms(functions).max())
+        largest = float(schedule.largest_norm(functions))
         if largest == 0 and norm_bound > 0:
             reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
         return functions.scaled(norm_bound / largest if largest > 0 else 0.0)

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from wgp_gym.arrays import ReadOnlyArrays, frozen
-from wgp_gym.envs.episode import Episode, join, linear_episode, make_episode, stack
+from wgp_gym.arrays import ReadOnlyArrays, blocks, frozen
+from wgp_gym.envs.episode import Episode, changing_episode, join, make_episode, stack
 from wgp_gym.envs.noise import LARGEST, SMALLEST, GaussianNoise, Noise
 from wgp_gym.envs.optimum import BoxSearch, PointSearch, Search
 from wgp_gym.envs.rescaling import rescale
@@ -18,12 +18,14 @@ from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, position_per_step
+from wgp_gym.threads import over_parts
 from wgp_gym.types import Array, Floats32, Json
 from wgp_gym.validation import check_bool, check_float, reject, shown
 
 __all__ = ["Task", "load_task", "make_task"]
 
 BLOCK_NUMBERS = 400_000  # of the episodes that are drawn at a time
+WORK = 100  # multiplications that take as long as one of these numbers, about
 
 
 class Task(ReadOnlyArrays, ABC):
@@ -122,13 +124,24 @@ class Task(ReadOnlyArrays, ABC):
         draw: Callable[[Sequence[np.random.Generator]], Episode],
         generators: Sequence[np.random.Generator],
     ) -> Episode:
-        """Draw episodes with a function that draws several, one block after the other."""
-        return join([draw(generators[block]) for block in self.blocks(len(generators))])
+        """Draw episodes with a function that draws several, block by block: see `over_blocks`."""
+        return self.over_blocks(lambda block: draw(generators[block]), len(generators))
 
-    def blocks(self, count: int) -> list[slice]:
-        """Cut so many episodes in blocks of as many as stay in cache."""
-        size = max(BLOCK_NUMBERS // self.kept_numbers, 1)
-        return [slice(start, start + size) for start in range(0, count, size)]
+    def over_blocks(self, draw: Callable[[slice], Episode], count: int) -> Episode:
+        """Draw `count` episodes with a function of the indices of a block of them.
+
+        Blocks go over several threads: the function must not change what others read.
+        """
+
+        def _part(part: slice[int, int, None]) -> list[Episode]:
+            return [draw(block) for block in self.blocks(part.start, part.stop)]
+
+        parts = over_parts(_part, count, WORK * self.kept_numbers)
+        return join([block for part in parts for block in part])
+
+    def blocks(self, start: int, stop: int) -> list[slice]:
+        """Cut these episodes in blocks of as many as stay in cache."""
+        return blocks(start, stop, self.kept_numbers, BLOCK_NUMBERS)
 
     def rescaled(self, functions: Functions) -> Functions:
         """Return the functions with the norm bound and the variation that were asked for."""
@@ -159,8 +172,8 @@ class Task(ReadOnlyArrays, ABC):
             return make_episode(self.schedule, functions, self._search, self.norm_bound)
         features = self.kernel.feature_map()
         assert features is not None  # the constructor has refused any other
-        phi = features(arms.astype(float))
-        return linear_episode(self.schedule, functions, phi, self.norm_bound, self.link, arms)
+        bound, link = self.norm_bound, self.link
+        return changing_episode(self.schedule, functions, features, arms, bound, link)
 
     def problem(self) -> BanditProblem:
         """Return what a learner may know before an episode is drawn."""

@@ -21,12 +21,14 @@ SMALLEST_SINE = 1e-6  # of the angle between a start and the direction to turn t
 def on_sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Draw points uniformly on the unit sphere of the last axis."""
     points: Array = rng.standard_normal(shape)
-    square = np.zeros(shape[:-1])
-    for axis in range(shape[-1]):  # much faster than a sum over a short last axis
-        square += points[..., axis] ** 2
-    length = np.sqrt(square)
-    for axis in range(shape[-1]):
-        points[..., axis] /= length
+    # Much faster than loops over a short last axis.
+    axes = [np.ascontiguousarray(points[..., axis]) for axis in range(shape[-1])]
+    square = axes[0] ** 2
+    for one in axes[1:]:
+        square += one**2
+    length = np.sqrt(square, out=square)
+    for axis, one in enumerate(axes):
+        np.divide(one, length, out=points[..., axis])
     return points
 
 

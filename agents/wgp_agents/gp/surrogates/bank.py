@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 
 from wgp_agents.core.state import check_counts
-from wgp_agents.core.threads import over_learners, over_parts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.base import Prediction, Surrogate
 from wgp_agents.gp.surrogates.kernel_features import KernelFeatures, Seen
@@ -22,6 +21,7 @@ from wgp_agents.kernels.bank import (
 )
 from wgp_agents.kernels.bank_arrays import BankArrays, BankModels, BankRates
 from wgp_agents.kernels.elapsed import drifted
+from wgp_gym.threads import over_learners, over_parts
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = ["RATES", "ModelBank"]

@@ -21,7 +21,6 @@ from __future__ import annotations
 import numpy as np
 
 from wgp_agents.core.state import check_counts, check_rooms
-from wgp_agents.core.threads import over_learners
 from wgp_agents.gp.action_sets import ActionSet, Plays
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Predictor
 from wgp_agents.kernels.basis import Basis
@@ -33,6 +32,7 @@ from wgp_agents.kernels.drift import (
     drift_update,
 )
 from wgp_agents.kernels.elapsed import drifted
+from wgp_gym.threads import over_learners
 from wgp_gym.types import Array, Mask
 
 __all__ = ["EPS_GRID", "DriftSurrogate", "FilterSurrogate", "WalkSurrogate", "one_filter"]

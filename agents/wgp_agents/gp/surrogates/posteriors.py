@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from wgp_agents.core.threads import over_learners
 from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
 from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.kernels import blas, gram
@@ -24,6 +23,7 @@ from wgp_agents.kernels.rank_one import (
 )
 from wgp_agents.kernels.rank_one_blas import compute_anew, refresh_parts
 from wgp_agents.kernels.stale import bound_conditions, grow_bounds
+from wgp_gym.threads import over_learners
 from wgp_gym.types import Array, Mask
 
 __all__ = ["MANY_FEATURES", "GramPosterior", "RankOnePosterior", "unweighted_posterior"]

@@ -1,8 +1,9 @@
-"""Loops over learners on several threads.
+"""Loops over learners, or over episodes that are drawn, on several threads.
 
-A compiled loop holds no lock of Python's, and works on each learner by itself. So parts of the
-learners can go through it side by side, and each learner's numbers are the same on any number of
-threads, bit for bit. Loops of little work stay on one: handing over takes some ten microseconds.
+A compiled loop holds no lock of Python's, nor does numpy while it draws or multiplies, and each
+learner is worked on by itself. So parts of the learners can go through it side by side, and each
+learner's numbers are the same on any number of threads, bit for bit. Loops of little work stay on
+one: handing over takes some ten microseconds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _given: dict[str, int | None] = {"threads": None}  # what `set_threads` was give
 
 
 def set_threads(count: int | None) -> None:
-    """Let batches of learners go over this many threads, in this process.
+    """Let learners in a batch, and episodes at a reset, go over so many threads of this process.
 
     Args:
         count: From 1 to 1,024; None: the default of `get_threads`.
@@ -42,7 +43,7 @@ def set_threads(count: int | None) -> None:
 
 
 def get_threads() -> int:
-    """Return on how many threads batches of learners go.
+    """Return on how many threads batches of learners and resets go.
 
     By default 1 in a worker process, so that workers do not fight for cores; else NUMBA_NUM_THREADS
     or OMP_NUM_THREADS, where one is set; else as many as this process has cores.
@@ -67,7 +68,7 @@ def default_threads() -> int:
 @cache
 def pool(threads: int) -> ThreadPoolExecutor:
     """Return the threads beside the caller's."""
-    return ThreadPoolExecutor(threads - 1, "wgp-agents")
+    return ThreadPoolExecutor(threads - 1, "wgp")
 
 
 def begin_anew() -> None:

@@ -97,11 +97,13 @@ class Schedule(ReadOnlyArrays):
 
     def norms(self, functions: Functions) -> Array:
         """Return ||f||, the exact RKHS norm at every position, `(U,)`."""
-        return np.sqrt(self._squared_norms(functions))
+        norms: Array = np.sqrt(self._squared_norms(functions))
+        return norms
 
     def largest_norm(self, functions: Functions) -> Array:
         """Return the largest of these norms, `()`."""
-        return np.sqrt(self._squared_norms(functions).max(axis=-1))
+        largest: Array = np.sqrt(self._squared_norms(functions).max(axis=-1))
+        return largest
 
     def _squared_norms(self, functions: Functions) -> Array:
         squares = functions.squared_norms()

@@ -22,6 +22,7 @@ __all__ = ["REWARD_LIMIT", "Dynamics"]
 
 REWARD_LIMIT = 1e12  # the observation's bound on the last reward
 NOISE_WORK = 100  # multiplications that take as long as a step's noise, about
+REST = -1  # the row that says that no function has changed
 FUNCTIONS, NOISE = 0, 2  # streams, kept apart so that none moves another; 1 is for change times
 
 
@@ -50,11 +51,15 @@ class Dynamics:
         self.t = 0
         self.history: list[tuple[Actions, Array]] | None = [] if record else None
         self._episodes: Episode | None = None
-        self._unmoved = np.zeros(batch, bool)
         n, self._dim = task.domain.shape
         self._observed = batch, 3 + self._dim + (n * self._dim if task.contextual else 0)
-        # A Python list: picking a scalar from it costs a tenth of picking it from an array.
-        self._position: list[int] = task.schedule.index.tolist()
+        played = np.arange(task.horizon + 1)
+        self._clock = np.stack([played / task.horizon, played > 0], axis=1).astype(np.float32)
+        # Python lists: picking a scalar from them costs a tenth of picking it from an array.
+        position = task.schedule.index
+        self._position: list[int] = position.tolist()
+        moved = np.diff(position, prepend=position[0]) != 0
+        self._change: list[int] = np.where(moved, position, REST).tolist()  # rows of `_changed`
 
     @property
     def over(self) -> bool:
@@ -97,6 +102,8 @@ class Dynamics:
         self._optimal_action = drawn.optimal_action.swapaxes(0, 1)  # (U, B) or (U, B, d)
         self._variation = drawn.variation.swapaxes(0, 1)
         self._sup_variation = drawn.sup_variation.swapaxes(0, 1)
+        self._changed = np.zeros((len(self._variation) + 1, self.batch), bool)  # the last: at rest
+        np.greater(self._variation[1:], self._variation[:-1], out=self._changed[1:REST])
         self._episodes = drawn
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
@@ -179,15 +186,7 @@ class Dynamics:
         False before the first step and after the end.
         """
         self._require_reset()
-        return np.array(self._unmoved if self.over else self._changed_at(self.t))
-
-    def _changed_at(self, t: int) -> NDArray[np.bool_]:
-        """Return whether the functions of step t differ from those before, `(B,)`."""
-        if t == 0 or self._position[t] == self._position[t - 1]:
-            return self._unmoved
-        u = self._position[t]
-        changed: NDArray[np.bool_] = self._variation[u] > self._variation[u - 1]
-        return changed
+        return np.array(self._changed[REST if self.over else self._change[self.t]])
 
     def optimal_actions(self) -> Actions:
         """Return where these functions are largest: `(B,)` arms or `(B, d)` points."""
@@ -208,8 +207,7 @@ class Dynamics:
         if self.batch > 1 or not -REWARD_LIMIT <= paid.item() <= REWARD_LIMIT:
             paid = np.minimum(np.maximum(paid, -REWARD_LIMIT), REWARD_LIMIT)
         observation = np.empty(self._observed, np.float32)
-        observation[:, 0] = self.t / self.task.horizon
-        observation[:, 1] = self.t > 0
+        observation[:, :2] = self._clock[self.t]
         observation[:, 2 : 2 + d] = self._places
         observation[:, 2 + d] = paid
         if self.task.contextual:
@@ -233,5 +231,5 @@ class Dynamics:
             "cumulative_regret": self._cumulative,
             "variation": self._variation[u],
             "sup_variation": self._sup_variation[u],
-            "changed": self._changed_at(last),
+            "changed": self._changed[self._change[last]],
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy.special import expit
 
 from wgp_gym.arrays import blocks
 from wgp_gym.envs.optimum import Search
-from wgp_gym.features import FeatureMap
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, from_zero, with_zero
 from wgp_gym.types import Actions, AnyArray, Array, Floats32, Indices
@@ -234,7 +233,7 @@ def linear_episode(
 def changing_episode(
     schedule: Schedule,
     functions: Functions,
-    features: FeatureMap,
+    features: Callable[[Array], Array],
     arms: Floats32,
     norm_bound: float | None = None,
     link: str = "identity",

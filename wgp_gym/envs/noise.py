@@ -67,7 +67,8 @@ class GaussianNoise(Noise):
 
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
         """Draw what is added at every step, `(T,)`."""
-        return self.draw_batch([rng], horizon)[0]
+        drawn: Array = self.draw_batch([rng], horizon)[0]
+        return drawn
 
     def draw_batch(self, generators: Sequence[np.random.Generator], horizon: int) -> Array:
         """Draw the same from each of B generators, `(B, T)`."""

@@ -27,12 +27,15 @@ class RewardFunctions(ABC):
         self._position: list[int] = schedule.index.tolist()
         self._left: list[int] = schedule.left.tolist()
         self._right: list[int] = schedule.right.tolist()
-        self._weight: list[float] = schedule.weight.tolist()
+        self._at_knot: list[bool] = (schedule.weight == 0).tolist()
+        # Arrays of one number each, which numpy multiplies by in half the time of a float.
+        self._weight = schedule.weight[:, None]
+        self._rest = 1 - self._weight
 
     def _mixed(self, knots: Actions, t: int) -> Array:
         """Return what stands at step t between the knots of `knots` `(B, K, ...)`."""
         u = self._position[t]
-        w = self._weight[u]
+        w = float(self._weight[u, 0])
         value: Array = (1 - w) * knots[:, self._left[u]] + w * knots[:, self._right[u]]
         return value
 
@@ -85,11 +88,13 @@ class FixedArmRewards(RewardFunctions):
     def rewards_of(self, t: int, actions: Actions) -> Array:
         """Pick the arms' rewards."""
         u = self._position[t]
-        w, left = self._weight[u], self._of_knot(self._left[u], actions)
-        if w == 0:
+        left = self._of_knot(self._left[u], actions)
+        if self._at_knot[u]:
             return left
         # The same arithmetic as `Schedule.along`, so that the optimum's regret is exactly zero.
-        return (1 - w) * left + w * self._of_knot(self._right[u], actions)
+        value: Array = self._rest[u] * left
+        value += self._weight[u] * self._of_knot(self._right[u], actions)
+        return value
 
     def rewards(self, t: int) -> Array:
         """Return the rewards of all arms."""

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from wgp_gym.drawing import new_figure
 from wgp_gym.envs import BanditEnv, BanditVectorEnv
+from wgp_gym.envs.picture import draw
+from wgp_gym.envs.view import view
 
 Variant = tuple[str, dict[str, Any]]
 Make = Callable[..., BanditEnv]
@@ -39,6 +42,33 @@ def test_pictures_change_with_play(variant: Variant, make_env: Make) -> None:
     assert (before != after).any()
     env.reset(seed=0)
     np.testing.assert_array_equal(env.render(), before)  # a new episode has no plays
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("Slow", {"horizon": 12}),
+        ("Abrupt", {"dim": 2, "points_per_dim": 5, "horizon": 12}),
+        ("LinearContextual", {"horizon": 12}),
+        ("Stock", {"horizon": 12}),
+    ],
+)
+def test_what_is_kept_from_picture_to_picture_is_that_of_the_moment(
+    make_env: Make, name: str, parameters: dict[str, Any]
+) -> None:
+    """A frame after others is that of a new figure, but for what covers the axes' edges."""
+    env = make_env(f"WGPBandit-{name}-v0", render_mode="rgb_array", noise_std=3.0, **parameters)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    for _ in range(10):
+        env.render()
+        env.step(env.action_space.sample())
+    figure = new_figure(figsize=(8, 4.5), dpi=100, layout="constrained")
+    draw(figure, view(env.dynamics, 0))
+    figure.canvas.draw()
+    whole = np.asarray(figure.canvas.buffer_rgba())[:, :, :3]  # type: ignore[attr-defined]
+    differ = (whole != env.render()).any(axis=2)
+    assert differ.mean() < 2e-3
 
 
 def star(image: Image) -> NDArray[np.float64]:

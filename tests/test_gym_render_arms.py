@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from wgp_gym.envs import BanditEnv
-from wgp_gym.envs.rendering import draw, view
+from wgp_gym.envs.picture import draw
+from wgp_gym.envs.view import view
 
 Make = Callable[..., BanditEnv]
 

@@ -11,6 +11,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from wgp_gym import threads
 from wgp_gym.envs import BanditEnv, BanditVectorEnv
 from wgp_gym.registration import ENVIRONMENTS, SYNTHETIC
 
@@ -37,6 +38,21 @@ def random_actions(env: Vector, steps: int) -> list[Any]:
 
 def play(env: Vector, actions: list[Any], seed: Any = SEED) -> list[tuple[Any, ...]]:
     return [env.reset(seed=seed), *(env.step(action) for action in actions)]
+
+
+@pytest.mark.parametrize("name", ["Slow", "Markov", "LinearContextual", "ArmsDrift"])
+def test_episodes_are_the_same_on_any_number_of_threads(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "LEAST", 1.0)  # a part for each thread
+    monkeypatch.setattr(threads, "_given", {"threads": None})
+    env = make_vector(f"WGPBandit-{name}-v0", 7, horizon=HORIZON)
+    actions = random_actions(env, HORIZON)
+    threads.set_threads(1)
+    alone = play(env, actions)
+    for count in (2, 3):
+        threads.set_threads(count)
+        np.testing.assert_equal(play(env, actions), alone)
 
 
 def row(info: dict[str, Any], i: int) -> dict[str, Any]:

@@ -15,13 +15,11 @@ from wgp_gym.envs.reward_functions import make_reward_functions
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.streams import child_generators, entropy_of
-from wgp_gym.threads import over_parts
 from wgp_gym.types import Actions, Array, Info
 
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 
 REWARD_LIMIT = 1e12  # the observation's bound on the last reward
-NOISE_WORK = 100  # multiplications that take as long as a step's noise, about
 REST = -1  # the row that says that no function has changed
 FUNCTIONS, NOISE = 0, 2  # streams, kept apart so that none moves another; 1 is for change times
 
@@ -126,12 +124,8 @@ class Dynamics:
         """Draw the noise of every step, `(T, B)`."""
         noise, horizon = self.task.noise, self.task.horizon
         drawn = np.empty((horizon, self.batch))
-
-        def _part(part: slice[int, int, None]) -> None:
-            for block in blocks(part.start, part.stop, horizon):
-                drawn[:, block] = noise.draw_batch(generators[block], horizon).T
-
-        over_parts(_part, self.batch, NOISE_WORK * horizon)
+        for block in blocks(0, self.batch, horizon):
+            drawn[:, block] = noise.draw_batch(generators[block], horizon).T
         return drawn
 
     def step(self, actions: Actions) -> None:

@@ -124,13 +124,14 @@ class Task(ReadOnlyArrays, ABC):
         draw: Callable[[Sequence[np.random.Generator]], Episode],
         generators: Sequence[np.random.Generator],
     ) -> Episode:
-        """Draw episodes with a function that draws several, block by block: see `over_blocks`."""
-        return self.over_blocks(lambda block: draw(generators[block]), len(generators))
+        """Draw episodes with a function that draws several, one block after the other."""
+        return join([draw(generators[block]) for block in self.blocks(0, len(generators))])
 
     def over_blocks(self, draw: Callable[[slice], Episode], count: int) -> Episode:
-        """Draw `count` episodes with a function of the indices of a block of them.
+        """Draw `count` episodes with a function of the indices of a block, over several threads.
 
-        Blocks go over several threads: the function must not change what others read.
+        The function must not change what others read. It pays where an episode is many numbers,
+        drawn and multiplied many at a time: a thread in Python itself holds the others up.
         """
 
         def _part(part: slice[int, int, None]) -> list[Episode]:

@@ -32,7 +32,6 @@ def run(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark.declaration import declare
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check, plan
-    from wgp_agents.benchmark.run import run as play
 
     out = options.out or RESULTS / Path(options.experiment or "comparison").stem
     failed: list[Unit] = []
@@ -43,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
         if options.dry_run:
             say(plan(experiment, options.jobs))
             return 0
+        from wgp_agents.benchmark.run import run as play  # slow to import
+
         if not options.no_report:
             import_meanwhile(OF_REPORT, workers)
         failed = play(experiment, out, workers, extend=options.extend)

@@ -166,6 +166,8 @@ def report(options: argparse.Namespace) -> int:
     formats = tuple(options.format or USUAL)
     try:
         results = load_results(options.folder, partial=options.partial)
+        if "figures" in formats:
+            results.want_means()
         write_report(results, formats, into=options.into)
     except (ValueError, OSError, ImportError) as error:
         return refused("report", error)

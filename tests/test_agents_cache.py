@@ -169,7 +169,7 @@ def test_a_cache_out_of_reach_stays(
     hits(3)
     hits(1.5)
     with monkeypatch.context() as away, caplog.at_level("DEBUG", jit.__name__):
-        away.setattr(FunctionCache, "load_overload", Mock(side_effect=OSError("away")))
+        away.setattr(FunctionCache, "_load_overload", Mock(side_effect=OSError("away")))
         assert hits(3) == 0
     assert "cannot be read: OSError('away')" in caplog.text
     assert hits(1.5) == 1

@@ -15,7 +15,7 @@ from benchmark_small import ABRUPT, FAILS, SIX_RUNS, stored, write_toml
 
 import wgp_agents
 from wgp_agents import cli
-from wgp_agents.benchmark import files, plan, play
+from wgp_agents.benchmark import files, plan, play, results
 from wgp_agents.benchmark import run as running
 from wgp_agents.benchmark.figures import figure1
 from wgp_agents.benchmark.results import load_results
@@ -94,6 +94,14 @@ def test_a_row_of_runs_can_be_played_again_alone(figure: Path) -> None:
     played = rollout(agent, env, int(row["env_seed"]), int(row["agent_seed"]))
     assert played["cumulative_regret"][0, -1] == float(row["final_regret"])
     assert played.variation_budgets[0] == float(row["variation_budget"])
+
+
+def test_two_processes_write_the_same_files(figure: Path, tmp_path: Path) -> None:
+    assert cli.main([*SMALL[:-1], "2", "--out", str(tmp_path)]) == 0
+    endings = ".npz", ".csv", ".md", ".png", ".pdf", ".json", ".toml"
+    found, expected = stored(tmp_path, *endings), stored(figure, *endings)
+    assert {*found} == {*expected}
+    assert {name for name in found if found[name] != expected[name]} == {"timings.csv"}
 
 
 def test_reproduce_extends_and_refuses(figure: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -368,6 +376,7 @@ def test_no_thread_runs_while_another_backend_may_fork(
     monkeypatch.setattr(experiments, "Thread", Noted)
     monkeypatch.setattr(running, "run", lambda *_, **__: [])
     monkeypatch.setattr(experiments, "write_report", lambda *_, **__: None)
+    monkeypatch.setattr(results, "load_results", lambda *_, **__: None)
     out = str(file.parent / "out")
     assert code_of(["run", str(file), "--backend", backend, "--jobs", str(jobs), "--out", out]) == 0
     assert len(threads) == started

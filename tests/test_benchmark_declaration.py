@@ -438,6 +438,9 @@ def test_a_plan_measures_one_of_each_kind_and_draws_few_episodes(
     agent = "WGP-UCB discount=0.97"
     assert seconds["abrupt horizon=4000", agent] > 5 * seconds["abrupt horizon=400", agent] / 2
     assert re.search(r"\n4 of 12 pairs were measured; ", plan(made, 2))
+    twice = [*here, {"id": ABRUPT, "name": "again", "kwargs": {"horizon": 50, "norm_bound": 2.0}}]
+    again = estimate(declare({"seeds": 200, "environment": twice, "agent": agents}))
+    assert sum(row.measured for row in again) == 4  # its steps cost what those of the first do
 
 
 def test_a_plan_measures_every_size_that_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:

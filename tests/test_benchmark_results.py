@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from benchmark_small import ABRUPT, CHANCE, FAILS, SIX_RUNS, WINDOWS, play
 
 import wgp_agents
 import wgp_agents.benchmark.folder as folder_module
+import wgp_agents.benchmark.reader as reader
 from wgp_agents.benchmark.experiment import run_seeds
 from wgp_agents.benchmark.figures.curves import regret_around_changes, regret_curves
 from wgp_agents.benchmark.files import read_whole, write_whole
@@ -62,6 +64,26 @@ def test_each_file_is_read_once_and_again_when_it_is_another(
     write_whole(unit, b"damaged")
     with pytest.raises(ValueError, match="A run plays it again"):
         found.regret("abrupt", "random")
+
+
+def test_each_file_is_read_once_for_a_report_and_its_pictures_however_large(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MOST_KEPT", 0)
+    opened: list[Path] = []
+
+    def _counted(path: Path, most: int) -> bytes:
+        opened.append(path)
+        return read_whole(path, most)
+
+    monkeypatch.setattr(folder_module, "read_whole", _counted)
+    found = load_results(results.folder.path)
+    found.want_means()
+    summarise(found)
+    for task in found.tasks:
+        regret_curves(found, task)
+        regret_around_changes(found, task)
+    assert sorted(opened) == sorted(results.folder.path.glob("units/*/*/*.npz"))
 
 
 def test_names_and_runs(results: Results) -> None:
@@ -126,10 +148,16 @@ def test_changes_are_the_first_steps_of_new_functions(results: Results) -> None:
 def test_a_change_that_one_run_does_not_meet_is_none(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed = np.zeros((3, 20), bool)
+    changed = np.zeros((5, 20), bool)
     changed[:, 6] = changed[1:, 13] = True
-    monkeypatch.setattr(results, "steps", lambda *_: changed)
-    assert results.changes("abrupt") == [7]
+    read, found = folder_module.ResultsFolder.read, load_results(results.folder.path)
+
+    def _changed(*unit: Any) -> Any:
+        arrays = read(*unit)
+        return {**arrays, "changed": changed[: len(arrays["changed"])]}
+
+    monkeypatch.setattr(folder_module.ResultsFolder, "read", _changed)
+    assert found.changes("abrupt") == [7]
 
 
 def test_the_frame_is_tidy_and_complete(results: Results, tmp_path: Path) -> None:

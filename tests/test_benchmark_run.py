@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from benchmark_small import (
@@ -24,8 +25,11 @@ from benchmark_small import (
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from wgp_agents import cli
+from wgp_agents.algorithms.references.baselines import Random
 from wgp_agents.benchmark import play as playing
+from wgp_agents.benchmark.declaration import declare
 from wgp_agents.benchmark.parallel import Workers
+from wgp_agents.benchmark.pieces import Pieces
 from wgp_agents.benchmark.report.summarise import timings
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.rollout import rollout
@@ -119,6 +123,52 @@ def test_a_failure_does_not_end_the_others(
     before = stored(tmp_path)
     assert len(play(FAILS, tmp_path)) == 3
     assert stored(tmp_path) == before
+
+
+def test_the_last_units_are_played_in_pieces(tmp_path: Path) -> None:
+    values = SIX_RUNS | {"seeds": 43, "batch": 23, "agent": [WINDOWS, CHANCE, {"name": "d-ts"}]}
+    pieces = Pieces(declare(values).units(), Workers(2))
+    assert [len(unit.runs) for unit in pieces.work] == [
+        23,
+        20,
+        23,
+        20,
+        11,
+        12,
+        10,
+        10,
+        11,
+        12,
+        10,
+        10,
+    ]
+    assert play(values, tmp_path / "whole") == []
+    assert play(values, tmp_path / "pieces", jobs=2) == []
+    assert stored(tmp_path / "pieces") == stored(tmp_path / "whole")
+    assert len(timings(load_results(tmp_path / "pieces"))) == 8
+
+
+def test_a_unit_whose_piece_fails_has_failed(tmp_path: Path) -> None:
+    values = FAILS | {"seeds": 20, "batch": 20}  # run 1 cannot be drawn
+    failed = play(values, tmp_path, jobs=2)
+    assert [len(unit.runs) for unit in failed] == [20] * 3
+    assert stored(tmp_path) == {}
+    assert "runs 0 to 19 failed:\nTraceback" in (tmp_path / "log.txt").read_text()
+
+
+class Own(Random):
+    """Another's agent: it may draw otherwise beside others."""
+
+
+def test_others_agents_and_environments_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"name": f"{__name__}:Own"}
+    values = SIX_RUNS | {"seeds": 40, "batch": 40, "agent": [own, CHANCE]}
+    cut = Pieces(declare(values).units(), Workers(2)).work
+    sizes = [(unit.agent.name, len(unit.runs)) for unit in cut]
+    assert sizes == [(own["name"], 40), ("random", 20), ("random", 20)]
+    monkeypatch.setitem(gymnasium.registry, "Own-v0", gymnasium.spec(ABRUPT))
+    elsewhere = declare(values | {"environment": [{"id": "Own-v0"}], "agent": [CHANCE]})
+    assert len(Pieces(elsewhere.units(), Workers(2)).work) == 1
 
 
 def test_what_fails_is_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

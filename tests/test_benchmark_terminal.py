@@ -120,7 +120,7 @@ def test_a_report_has_its_tables_though_its_pictures_fail(
 def test_reproduce_has_its_report_though_its_picture_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(figure1, "draw", fails)
+    monkeypatch.setattr(figure1, "pictures", fails)
     small = ["--seeds", "1", "--horizon", "5", "--jobs", "1", "--out", str(tmp_path)]
     assert cli.main(["reproduce", *small]) == 1
     said = capsys.readouterr()

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
 from wgp_gym.arrays import ReadOnlyArrays
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Array, Indices
 
-__all__ = ["Extension", "FeatureMap", "Features", "exact_features"]
+__all__ = ["Extension", "FeatureMap", "Features", "exact_features", "may_be_blocked"]
 
 MOST_TURNED = 2**25  # numbers in a table of which two copies, in either order, are affordable
 BLOCKED_FROM = 2**22  # numbers in a table, beyond which its columns are found in blocks,
@@ -89,13 +88,23 @@ def exact_features(
     prior, entries = entries_of(source, points)
     most = len(points) if max_features is None else min(len(points), max_features)
     found = PivotedColumns(prior, entries, tolerance)
-    found.one_by_one(min(most, max(BLOCKED_FROM // len(points), ONE_BY_ONE)))
+    found.one_by_one(min(most, most_one_by_one(len(points))))
     found.in_blocks(most)
     residuals, pivots = np.array(found.residuals), np.array(found.pivots or [0])
     arrays = found.table(), residuals, np.array(prior), pivots
     for array in arrays:
         array.setflags(write=False)
     return Features(*arrays)
+
+
+def may_be_blocked(points: int) -> bool:
+    """Tell whether columns on so many points may be found in blocks, by `scipy.linalg`."""
+    return points > most_one_by_one(points)
+
+
+def most_one_by_one(points: int) -> int:
+    """Return how many columns on so many points are found one by one."""
+    return max(BLOCKED_FROM // points, ONE_BY_ONE)
 
 
 Entries = Callable[[Indices | None, Indices], Array]
@@ -183,9 +192,10 @@ class PivotedColumns:
             rest = self._rest(some, some)
             if rest.diagonal().max() <= self.residuals[-1] / 2:  # what is left is but rounding
                 break
-            U, order, rank, _ = dpstrf(rest, tol=least)
+            U, order, rank, _ = scipy.linalg.lapack.dpstrf(rest, tol=least)
             chosen, U = some[order[:rank] - 1], U[:rank, :rank]
-            solved = solve_triangular(U, self._rest(None, chosen).T, trans="T", check_finite=False)
+            rest = self._rest(None, chosen).T
+            solved = scipy.linalg.solve_triangular(U, rest, trans="T", check_finite=False)
             before = len(self.pivots)
             for column, pivot in zip(solved, chosen.tolist(), strict=True):
                 if self._wants(most):
@@ -244,13 +254,14 @@ class Extension:
         if self._factor[0, 0] == 0:  # the kernel is zero; then any factor will do
             self._factor = np.ones((1, 1))
         if not isinstance(source, Kernel):
-            self._projection = solve_triangular(self._factor, source(self._pivots), lower=True)
+            table = source(self._pivots)
+            self._projection = scipy.linalg.solve_triangular(self._factor, table, lower=True)
 
     def __call__(self, X: Array, rank: int | None = None) -> tuple[Array, Array]:
         """Return the first `rank` features of points `(q, d)`, default all, and k(x, x), `(q,)`."""
         if isinstance(self._source, Kernel):
             L, k = self._factor[:rank, :rank], self._source(self._pivots[:rank], X)
-            solved: Array = solve_triangular(L, k, lower=True, check_finite=False)
+            solved: Array = scipy.linalg.solve_triangular(L, k, lower=True, check_finite=False)
             return solved.T, self._source.diagonal(X)
         table = self._source(X)
         return table @ self._projection[:rank].T, np.sum(table**2, axis=1)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import roots_hermite
+import scipy
 
 from wgp_gym.arrays import ReadOnlyArrays, frozen
 from wgp_gym.kernels import Kernel, SquaredExponential, matern_profile
@@ -114,7 +114,7 @@ def hermite_rule(degree: int) -> tuple[Array, Array]:
     Returns:
         Nodes, ascending and exactly symmetric, and weights of sum 1, each `(m,)`.
     """
-    roots = roots_hermite(degree)[0]
+    roots = scipy.special.roots_hermite(degree)[0]
     nodes: Array = (roots - roots[::-1]) / 2
     previous, current = np.zeros(degree), np.ones(degree)
     for k in range(degree - 1):

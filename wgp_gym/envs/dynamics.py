@@ -49,6 +49,7 @@ class Dynamics:
         self.t = 0
         self.history: list[tuple[Actions, Array]] | None = [] if record else None
         self._episodes: Episode | None = None
+        self._problem: BanditProblem | None = None  # once it was asked for
         n, self._dim = task.domain.shape
         self._observed = batch, 3 + self._dim + (n * self._dim if task.contextual else 0)
         played = np.arange(task.horizon + 1)
@@ -67,13 +68,15 @@ class Dynamics:
     @property
     def problem(self) -> BanditProblem:
         """What a learner may know of the B episodes, in arrays `(B,)`."""
-        noise_scale = np.full(self.batch, self.task.noise.scale)
-        problem = replace(self.task.problem(), noise_scale=noise_scale)
-        drawn = self._episodes
-        if drawn is None:
-            return problem
-        bound, budget = drawn.norm_bound, drawn.variation_budget
-        return replace(problem, norm_bound=bound, variation_budget=budget)
+        if self._problem is None:
+            noise_scale = np.full(self.batch, self.task.noise.scale)
+            problem, drawn = self.task.problem(), self._episodes
+            bound = problem.norm_bound if drawn is None else drawn.norm_bound
+            budget = problem.variation_budget if drawn is None else drawn.variation_budget
+            self._problem = replace(
+                problem, noise_scale=noise_scale, norm_bound=bound, variation_budget=budget
+            )
+        return self._problem
 
     @property
     def single_problem(self) -> BanditProblem:
@@ -102,7 +105,7 @@ class Dynamics:
         self._sup_variation = drawn.sup_variation.swapaxes(0, 1)
         self._changed = np.zeros((len(self._variation) + 1, self.batch), bool)  # the last: at rest
         np.greater(self._variation[1:], self._variation[:-1], out=self._changed[1:REST])
-        self._episodes = drawn
+        self._episodes, self._problem = drawn, None
         self.t = 0
         self.reward = self._expected = self._regret = self._cumulative = np.zeros(self.batch)
         self._places: Actions = np.zeros((self.batch, self.task.domain.shape[1]))

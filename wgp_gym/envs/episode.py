@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from wgp_gym.arrays import blocks
 from wgp_gym.envs.optimum import Search
@@ -278,7 +278,7 @@ def linear_rewards(theta: Array, features: Array, link: str) -> Array:
     total: Array = np.zeros(np.broadcast_shapes((*theta.shape[:-1], 1), features.shape[:-1]))
     for axis in range(theta.shape[-1]):
         total += features[..., axis] * theta[..., axis, None]
-    return np.asarray(expit(total)) if link == "logistic" else total
+    return np.asarray(scipy.special.expit(total)) if link == "logistic" else total
 
 
 def sup_increments(schedule: Schedule, differences: Functions, search: Search) -> Array:

@@ -12,7 +12,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from scipy.linalg import solve_triangular
+import scipy
 
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.noise import make_noise
@@ -145,5 +145,5 @@ class MarkovTask(Task):
         phi(x) = L^{-1} k(P, x) with L = phi(P), lower triangular: the coefficients are L^{-T} z.
         """
         L = self._phi[self._centres]
-        coefficients = solve_triangular(L, z.T, trans="T", lower=True).T
+        coefficients = scipy.linalg.solve_triangular(L, z.T, trans="T", lower=True).T
         return Functions(self._centres, coefficients, z @ self._phi.T)

@@ -21,7 +21,7 @@ __all__ = ["Estimate", "estimate"]
 LEARNERS = 20  # that are measured at most, beside a single one
 LEAST, STEPS = 5, 20
 LONGEST = 0.02  # seconds of one agent's steps, after which no further one is measured
-MEASURING = 0.3  # seconds, after which only what is like nothing else is measured
+MEASURING = 0.1  # seconds, after which only what is like nothing else is measured
 
 # Arguments of a task that a step costs the same with; any other may change the number of arms, or
 # the kernel.
@@ -60,8 +60,8 @@ class Cost:
 def estimate(experiment: Experiment) -> list[Estimate]:
     """Measure the first steps of agents, and reckon from them.
 
-    The cost of a step does not grow with t, and is much the same in all tasks of one
-    [[environment]] that have the same arms and kernel, and for all agents of one [[agent]]. So of
+    The cost of a step does not grow with t, and is much the same in all tasks of one environment
+    that have the same arms and kernel, and for all agents of one [[agent]]. So of
     each such group one pair is always measured, in the task whose episodes are drawn fastest; of
     the others what there is time for.
     """
@@ -82,14 +82,14 @@ def estimate(experiment: Experiment) -> list[Estimate]:
 
 
 def group(task: TaskSpec, agent: AgentSpec) -> Hashable:
-    """Return what all pairs have in common that come from one entry of each kind.
+    """Return what all pairs have in common whose steps cost much the same.
 
-    What is listed of an environment counts, too, but for what a step costs the same with.
+    That is all of an environment but what a step costs the same with, and one [[agent]].
     """
-    sizes = tuple(f"{k}={v}" for k, v in task.varied.items() if k not in NOT_OF_A_STEP)
+    sizes = sorted(f"{k}={v}" for k, v in task.settings.items() if k not in NOT_OF_A_STEP)
     same = {*agent.parameters} - {*agent.varied}
     fixed = sorted(f"{key}={agent.parameters[key]}" for key in same)
-    return task.seed_name, task.id, sizes, agent.name, (*fixed, *sorted(agent.varied))
+    return task.id, *sizes, agent.name, *fixed, *sorted(agent.varied)
 
 
 def episodes_of(task: TaskSpec, root_seed: int) -> Episodes:

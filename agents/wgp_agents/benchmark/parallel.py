@@ -18,7 +18,7 @@ from joblib.parallel import BACKENDS, get_active_backend
 
 from wgp_gym.validation import check_choice, check_int, reject
 
-__all__ = ["LostWorker", "Workers", "run_as_done"]
+__all__ = ["LostWorker", "Workers", "begun", "run_as_done"]
 
 CLUSTERS = {"dask": "distributed", "ray": "ray"}  # the backends with an address: their packages
 BLOCK = 4  # pieces for each process at once, where results cannot be had one by one
@@ -68,6 +68,11 @@ class Workers(NamedTuple):
             reject("address", "the workers", f"empty for {self.backend!r}", self.address)
         return self
 
+    @property
+    def beside(self) -> bool:
+        """Whether they are other processes of this machine."""
+        return self.backend == "loky" and self.jobs > 1
+
 
 def run_as_done(
     function: Callable[[Piece], Result], work: Sequence[Piece], workers: Workers
@@ -86,13 +91,43 @@ def run_as_done(
         yield from map(function, work)
         return
     calls = [delayed(function)(piece) for piece in work]
+    with losses_named(), started(workers):
+        backend, jobs = get_active_backend()
+        if backend.supports_return_generator:
+            yield from one_by_one(calls)
+        else:
+            yield from in_blocks(calls, BLOCK * backend.effective_n_jobs(jobs))
+
+
+@contextmanager
+def begun(
+    function: Callable[[Piece], Result], work: Sequence[Piece], workers: Workers
+) -> Generator[Iterator[Result], None, None]:
+    """Begin work on other processes of this machine; what is not waited for is lost at the end.
+
+    Yields:
+        The results, which are waited for when they are asked for. Without other processes, the work
+        is done here, and then.
+
+    Raises:
+        LostWorker: If a process was killed.
+    """
+    if not workers.beside:
+        yield map(function, work)
+        return
+    with losses_named(), started(workers):
+        results = launched([delayed(function)(piece) for piece in work])
+        try:
+            yield results
+        finally:
+            close(results)
+
+
+@contextmanager
+def losses_named() -> Iterator[None]:
+    """Raise LostWorker for what a backend raises where a process is gone."""
     try:
-        with started(workers):
-            backend, jobs = get_active_backend()
-            if backend.supports_return_generator:
-                yield from one_by_one(calls)
-            else:
-                yield from in_blocks(calls, BLOCK * backend.effective_n_jobs(jobs))
+        yield
     except Exception as error:
         if type(error).__name__ not in LOST:
             raise
@@ -139,15 +174,28 @@ def join_ray(workers: Workers) -> None:
 
 def one_by_one(calls: Sequence[Any]) -> Iterator[Any]:
     """Yield the result of each call as soon as there is one."""
-    with interrupts_blocked():
-        results = Parallel(return_as="generator_unordered", batch_size=1)(calls)
+    results = launched(calls)
     try:
-        for result in results:  # noqa: UP028 (for the sake of the last lines)
+        for result in results:  # noqa: UP028 (for the sake of the last line)
             yield result
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # who ends early knows that work is lost
-            results.close()
+        close(results)
+
+
+def launched(calls: Sequence[Any]) -> Generator[Any, None, None]:
+    """Begin calls on joblib's processes; return their results, each as soon as there is one."""
+    with interrupts_blocked():
+        results: Generator[Any, None, None] = Parallel(
+            return_as="generator_unordered", batch_size=1
+        )(calls)
+    return results
+
+
+def close(results: Generator[Any, None, None]) -> None:
+    """End what is not done yet."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # who ends early knows that work is lost
+        results.close()
 
 
 def in_blocks(calls: Sequence[Any], size: int) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import scipy.linalg  # noqa: F401 (its BLAS, whose threads are limited once it is there)
 from threadpoolctl import threadpool_limits
 
 from wgp_agents.base import Agent

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
 from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.layout import EVERYTHING, PER_RUN, PER_STEP, Arrays
 from wgp_agents.benchmark.reader import UnitReader
-from wgp_agents.benchmark.statistics import share_of
-from wgp_gym.types import Array
+from wgp_agents.benchmark.statistics import Estimate, estimate, share_of, smoothed
+from wgp_gym.types import Array, Mask
 from wgp_gym.validation import check_choice
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RANDOM",
+    "WINDOW",
+    "Means",
     "Results",
     "competitors",
     "load_results",
@@ -34,6 +36,7 @@ __all__ = [
 
 RANDOM = "random"
 MOST_CHANGES = 0.5  # of all steps: a function that changes more often drifts
+WINDOW = 10  # steps over which regret per step is averaged
 
 
 def load_results(path: str | Path, *, partial: bool = False) -> Results:
@@ -70,6 +73,23 @@ def load_results(path: str | Path, *, partial: bool = False) -> Results:
     return Results(folder, complete, [agent.label for agent in agents], missing)
 
 
+class Means(NamedTuple):
+    """What curves are drawn from: of all runs of an agent in a task, at each step, `(T,)`.
+
+    Attributes:
+        per_step: The mean regret of the last `WINDOW` steps.
+        cumulative: The cumulative regret.
+    """
+
+    per_step: Estimate
+    cumulative: Estimate
+
+    @classmethod
+    def of(cls, regret: Array) -> Means:
+        """Return the means of the regret of each step, `(runs, T)`."""
+        return cls(estimate(smoothed(regret, WINDOW)), estimate(np.cumsum(regret, axis=1)))
+
+
 class Results:
     """The results of an experiment, by the names of its tasks and the labels of its agents.
 
@@ -98,6 +118,10 @@ class Results:
         players = tuple(one for one in folder.experiment.agents if one.label in agents)
         self.experiment = replace(folder.experiment, agents=players)
         self._per_run: dict[tuple[str, str], Arrays] = {}
+        self._means: dict[tuple[str, str], Means] = {}
+        self._means_wanted = False
+        self._of_chance: dict[str, Array] = {}
+        self._changed: dict[str, Mask] = {}
         self._units = UnitReader(folder)
 
     def __repr__(self) -> str:
@@ -139,7 +163,8 @@ class Results:
     def read(self, task: str, agent: str, names: Iterable[str] = EVERYTHING) -> Arrays:
         """Read what is stored of an agent in a task, or the arrays of it that are named.
 
-        What there is for each run is kept; of what there is for each step, the files read last.
+        What there is for each run is kept, and what `changes`, `mean_of_chance` and, if wanted,
+        `means` say; of what there is for each step, the files read last.
 
         Returns:
             The names in `PER_RUN`, `(runs,)`, and those in `PER_STEP`, `(runs, T)`: see
@@ -151,13 +176,23 @@ class Results:
         spec, player = self.task(task), self.agent(agent)
         root = self.experiment.root_seed
         names = tuple(check_choice("names", name, "Results.read", EVERYTHING) for name in names)
-        wanted = {*names, *PER_RUN}
+        wanted = {*names, *PER_RUN, "regret", "changed"}
         parts = [
             self._units.read(Unit(spec, player, runs, root)) for runs in self._complete[spec.name]
         ]
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in wanted}
         self._per_run[task, agent] = {name: arrays[name] for name in PER_RUN}
+        self._keep(task, agent, arrays)
         return {name: arrays[name] for name in names}
+
+    def _keep(self, task: str, agent: str, arrays: Arrays) -> None:
+        """Keep what reports ask for again, so that they need not read again."""
+        if agent == self.agents[0] and task not in self._changed:
+            self._changed[task] = np.all(arrays["changed"], axis=0)
+        if agent == self.random() and task not in self._of_chance:
+            self._of_chance[task] = arrays["regret"].astype(float).mean(axis=0)
+        if self._means_wanted and (task, agent) not in self._means:
+            self._means[task, agent] = Means.of(arrays["regret"].astype(float))
 
     def steps(self, task: str, agent: str, name: str) -> NDArray[Any]:
         """Return one of "regret", "action", "optimal_action", "changed", `(runs, T)`."""
@@ -179,6 +214,24 @@ class Results:
             self.read(task, agent, PER_RUN)
         return self._per_run[task, agent][name]
 
+    def want_means(self) -> None:
+        """Keep `means` of whatever is read from now on, as pictures will be drawn from it."""
+        self._means_wanted = True
+
+    def means(self, task: str, agent: str) -> Means:
+        """Return what curves are drawn from; it is kept."""
+        self.want_means()
+        if (task, agent) not in self._means:
+            self.read(task, agent, PER_RUN)
+        return self._means[task, agent]
+
+    def mean_of_chance(self, task: str) -> Array | None:
+        """Return random play's mean regret of each step, `(T,)`, if it plays; it is kept."""
+        chance = self.random()
+        if chance is not None and task not in self._of_chance:
+            self.read(task, chance, PER_RUN)
+        return self._of_chance.get(task)
+
     def final_regret(self, task: str, agent: str) -> Array:
         """Return the regret of each whole run, `(runs,)`."""
         return self.per_run(task, agent, "final_regret")
@@ -193,7 +246,9 @@ class Results:
 
         Only those that all runs share; none where the function drifts.
         """
-        changed = np.all(self.steps(task, self.agents[0], "changed"), axis=0)
+        if task not in self._changed:
+            self.read(task, self.agents[0], PER_RUN)
+        changed = self._changed[task]
         steps = np.flatnonzero(changed) + 1
         return [] if len(steps) > MOST_CHANGES * len(changed) else steps.tolist()
 

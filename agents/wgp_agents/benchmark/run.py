@@ -17,6 +17,7 @@ from wgp_agents.benchmark.files import Damaged, other_versions
 from wgp_agents.benchmark.folder import LOG as LOG_FILE
 from wgp_agents.benchmark.folder import TIMINGS, ResultsFolder
 from wgp_agents.benchmark.parallel import Workers, run_as_done
+from wgp_agents.benchmark.pieces import Pieces
 from wgp_agents.benchmark.play import Outcome, attempt
 
 __all__ = ["run"]
@@ -75,12 +76,14 @@ def play_units(folder: ResultsFolder, work: list[Unit], workers: Workers, bar: t
     play = partial(attempt, digests=folder.manifest.files)
     # A batch of every agent comes before a second of any: what an end leaves can be compared.
     work.sort(key=lambda unit: unit.runs.start)
+    pieces = Pieces(work, workers)
     try:
-        with bar, closing(run_as_done(play, work, workers)) as outcomes:
+        with bar, closing(run_as_done(play, pieces.work, workers)) as outcomes:
             for outcome in outcomes:
-                if not record(folder, outcome):
-                    failed.append(outcome.unit)
-                done += 1
+                if (whole := pieces.joined(outcome)) is not None:
+                    done += 1
+                    if not record(folder, whole):
+                        failed.append(whole.unit)
                 bar.update(len(outcome.unit.runs))
     except BaseException as error:
         LOG.info("ended early, by %r", error)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -13,7 +15,7 @@ from wgp_agents.cli.arguments import UNEXPECTED
 from wgp_agents.cli.terminal import drawn, refused, say
 
 if TYPE_CHECKING:
-    from wgp_agents.benchmark.experiment import Unit
+    from wgp_agents.benchmark.experiment import Experiment, Unit
     from wgp_agents.benchmark.files import JSON
     from wgp_agents.benchmark.parallel import Workers
     from wgp_agents.benchmark.results import Results
@@ -24,7 +26,7 @@ RESULTS = Path("results")
 FORMATS = ("html", "md", "figures")
 USUAL = ("html", "md")
 OF_REPORT = ("scipy.stats", "wgp_agents.benchmark.report.page")  # what they need, slow to import
-OF_FIGURE = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf")
+OF_RUNS = "wgp_agents.benchmark.play", "wgp_agents.gp.agent"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,22 +34,25 @@ def run(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark.declaration import declare
     from wgp_agents.benchmark.parallel import LostWorker, Workers
     from wgp_agents.benchmark.plan import check, plan
-    from wgp_agents.benchmark.run import run as play
 
     out = options.out or RESULTS / Path(options.experiment or "comparison").stem
     failed: list[Unit] = []
     try:
         experiment = declare(overridden(declaration(options), options))
         workers = Workers(options.jobs, options.backend, options.address).checked()
-        check(experiment)
         if options.dry_run:
+            check(experiment)
             say(plan(experiment, options.jobs))
             return 0
+        with made_ready(workers):
+            check(experiment)
+            from wgp_agents.benchmark.results import load_results
+            from wgp_agents.benchmark.run import run as play  # slow to import
         if not options.no_report:
             import_meanwhile(OF_REPORT, workers)
         failed = play(experiment, out, workers, extend=options.extend)
         if not options.no_report:
-            write_report(out, USUAL, partial=bool(failed))
+            write_report(load_results(out, partial=bool(failed)), USUAL)
     except (ValueError, OSError, ImportError, LostWorker) as error:
         code = refused("run", error)
         return ended(failed, out) or code
@@ -95,11 +100,28 @@ def import_meanwhile(modules: tuple[str, ...], workers: Workers) -> None:
 
     def _import() -> None:
         with suppress(Exception):  # which is met again where it is needed
-            for name in modules:
-                import_module(name)
+            import_all(modules)
 
-    if workers.backend == "loky" and workers.jobs > 1:
+    if workers.beside:
         Thread(target=_import).start()
+
+
+@contextmanager
+def made_ready(workers: Workers) -> Iterator[None]:
+    """Let other processes start and import what they play with, while this one goes on."""
+    from wgp_agents.benchmark.parallel import begun
+
+    with begun(import_all, [OF_RUNS] * workers.jobs * workers.beside, workers) as done:
+        try:
+            yield
+        finally:
+            list(done)  # joblib may fall over itself where processes end while they start
+
+
+def import_all(modules: tuple[str, ...]) -> None:
+    """Import modules."""
+    for name in modules:
+        import_module(name)
 
 
 def ended(failed: list[Unit], out: Path) -> int:
@@ -113,20 +135,16 @@ def ended(failed: list[Unit], out: Path) -> int:
     return UNEXPECTED
 
 
-def write_report(
-    out: Path, formats: tuple[str, ...], *, partial: bool, into: Path | None = None
-) -> Results:
-    """Write tables and page, and print the main table; return the results."""
+def write_report(results: Results, formats: tuple[str, ...], *, into: Path | None = None) -> None:
+    """Write tables and page, and print the main table."""
     from wgp_agents.benchmark.folder import REPORT_LOCK, ResultsFolder
     from wgp_agents.benchmark.report import markdown
     from wgp_agents.benchmark.report.page import write_page
     from wgp_agents.benchmark.report.summarise import summarise
     from wgp_agents.benchmark.report.tables import write_tables
     from wgp_agents.benchmark.report.text import findings, left_out
-    from wgp_agents.benchmark.results import load_results
 
-    results = load_results(out, partial=partial)
-    summary = summarise(results)
+    summary, out = summarise(results), results.folder.path
     with ResultsFolder.locked(out, REPORT_LOCK):
         write_tables(summary, out)
         if "html" in formats:
@@ -138,16 +156,19 @@ def write_report(
         say(text)
     if into is not None:
         markdown.fill_in(into, "results", markdown.markdown(summary))
-    return results
 
 
 def report(options: argparse.Namespace) -> int:
     """Report on what a folder holds; return the exit code."""
     from wgp_agents.benchmark.figures import write_figures
+    from wgp_agents.benchmark.results import load_results
 
     formats = tuple(options.format or USUAL)
     try:
-        results = write_report(options.folder, formats, partial=options.partial, into=options.into)
+        results = load_results(options.folder, partial=options.partial)
+        if "figures" in formats:
+            results.want_means()
+        write_report(results, formats, into=options.into)
     except (ValueError, OSError, ImportError) as error:
         return refused("report", error)
     say(f"\nWritten to {options.folder}.")
@@ -158,22 +179,52 @@ def report(options: argparse.Namespace) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """Play Figure 1, print its table, and write its files; return the exit code."""
-    from wgp_agents.benchmark.declaration import declare, read_declaration
-    from wgp_agents.benchmark.figures import figure1
-    from wgp_agents.benchmark.parallel import LostWorker, Workers
-    from wgp_agents.benchmark.plan import check
-    from wgp_agents.benchmark.run import run as play
+    from wgp_agents.benchmark.parallel import LostWorker, Workers, begun
+    from wgp_agents.benchmark.results import load_results
 
-    try:
-        experiment = declare(overridden(read_declaration("figure1"), options))
-        check(experiment)
-        workers = Workers(options.jobs)
-        import_meanwhile((*OF_REPORT, *OF_FIGURE), workers)
-        failed = play(experiment, options.out, workers, extend=options.extend)
-        results = write_report(options.out, USUAL, partial=bool(failed))
-    except (ValueError, OSError, LostWorker) as error:
-        return refused("reproduce", error)
-    say(f"\nWritten to {options.out}: report.html and the tables.")
-    pictures = [options.out / f"figure1.{ending}" for ending in ("png", "pdf")]
-    code = drawn("reproduce", lambda: figure1.draw(results, options.out), *pictures)
+    with ExitStack() as stack:
+        try:
+            workers = Workers(options.jobs)
+            with made_ready(workers):
+                experiment = figure1_of(options)
+                from wgp_agents.benchmark.run import run as play
+            import_meanwhile(OF_REPORT, workers)
+            failed = play(experiment, options.out, workers, extend=options.extend)
+            results = load_results(options.out, partial=bool(failed))
+            figure = stack.enter_context(begun(pictures_of, [results], workers))
+            write_report(results, USUAL)
+        except (ValueError, OSError, LostWorker) as error:
+            return refused("reproduce", error)
+        say(f"\nWritten to {options.out}: report.html and the tables.")
+        pictures = [options.out / f"figure1.{ending}" for ending in ("png", "pdf")]
+        code = drawn("reproduce", lambda: keep(*next(figure), options.out), *pictures)
     return ended(failed, options.out) or code
+
+
+def figure1_of(options: argparse.Namespace) -> Experiment:
+    """Return the experiment of Figure 1 with the numbers that flags give, once it is checked."""
+    from wgp_agents.benchmark.declaration import declare, read_declaration
+    from wgp_agents.benchmark.plan import check
+
+    experiment = declare(overridden(read_declaration("figure1"), options))
+    check(experiment)
+    return experiment
+
+
+def pictures_of(results: Results) -> tuple[dict[str, bytes], list[Warning | str]]:
+    """Return the files of Figure 1, by name, and what was warned of while it was drawn."""
+    from wgp_agents.benchmark.figures import figure1
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        return figure1.pictures(results), [one.message for one in caught]
+
+
+def keep(pictures: dict[str, bytes], said: list[Warning | str], out: Path) -> None:
+    """Write pictures that another process may have drawn, and warn as it did."""
+    from wgp_agents.benchmark.files import write_whole
+
+    for text in said:
+        warnings.warn(text, stacklevel=1)
+    for name, data in pictures.items():
+        write_whole(out / name, data)

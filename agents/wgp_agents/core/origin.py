@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -37,6 +38,7 @@ Origin = dict[str, Trace]
 
 EPISODE = ("norm_bound", "variation_budget")  # of a problem; they differ from episode to episode
 SAMPLE = 1000  # numbers of an array that are looked at
+WEIGHTS = np.cos(np.arange(SAMPLE))
 MOST, DEEPEST = 10_000, 50  # parts, and attributes of attributes, of whatever a user's own holds
 CLOSE = 1e-6  # of the sum of sizes: another processor rounds otherwise
 
@@ -80,7 +82,7 @@ def below(value: object) -> dict[object, object]:
 
 def traced(array: AnyArray) -> Trace:
     """Return the trace of an array."""
-    kind = float(crc32(f"{array.dtype.kind}{array.shape}".encode()))
+    kind = kind_of(array.dtype.kind, array.shape)
     if array.dtype.kind not in "biuf":
         return Trace(kind)
     looked_at = array.flat[:: 1 + array.size // SAMPLE]  # each agent does so at its first reset
@@ -88,8 +90,14 @@ def traced(array: AnyArray) -> Trace:
     if not np.isfinite(flat).all():
         flat = np.nan_to_num(flat, nan=-1.5)
     tame = np.arcsinh(flat)  # no sum of numbers of any size overflows
-    weights = np.cos(np.arange(flat.size))
+    weights = WEIGHTS[: flat.size]
     return Trace(kind, float(weights @ tame), float(np.abs(tame).sum()), array.nbytes)
+
+
+@functools.cache
+def kind_of(letter: str, shape: tuple[int, ...]) -> float:
+    """Return what tells arrays of one type and shape from others."""
+    return float(crc32(f"{letter}{shape}".encode()))
 
 
 def differences(mine: Origin, others: AnyArray) -> str | None:

@@ -7,7 +7,7 @@ is the seed of a SplitMix64 sequence, which gives a learner all that it needs.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.kernels.sampling import Seeds, fill_beta, fill_uniform
@@ -21,7 +21,7 @@ def normal_variates(uniform: UniformStreams, count: int) -> Array:
     seeds = seeds_of(uniform)
     draws = np.empty((len(seeds), count))
     fill_uniform(seeds, draws)
-    variates: Array = ndtri(draws)
+    variates: Array = scipy.special.ndtri(draws)
     return variates
 
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from wgp_agents.core.argmax import argmax
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.kernels import blas
 from wgp_agents.kernels.basis import make_basis
-from wgp_gym.features import FeatureMap, Features, exact_features
+from wgp_gym.features import FeatureMap, Features, exact_features, may_be_blocked
 from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Actions, Array, Indices, Mask
@@ -193,7 +192,8 @@ class FixedArms(ActionSet):
         max_features: int | None = None,
     ) -> None:
         tolerances = np.clip(1e-8 * regularization, 1e-14, 1e-10)
-        with blas.single_thread():  # the last bits depend on how many there are
+        # The last bits depend on how many threads there are.
+        with blas.single_thread(scipy_too=may_be_blocked(len(domain))):
             features = exact_features(source, domain, float(tolerances.min()), max_features)
         super().__init__(features, domain, regularization, tolerances)
         self._domain = domain
@@ -227,6 +227,8 @@ class BoxGrid(FixedArms):
     ) -> None:
         super().__init__(source, domain, regularization, max_features)
         self._points = domain.astype(np.float32)
+        from scipy.spatial import KDTree  # slow to import, and fixed arms do without
+
         self._tree = KDTree(domain)
 
     def embed(self, actions: Action) -> Plays:

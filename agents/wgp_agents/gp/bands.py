@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from wgp_agents.core.state import check_counts
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
@@ -53,7 +53,7 @@ def tail_factors(halves: Array) -> Array:
         halves: Half the degrees of freedom, `(B,)`; the ratio of 0 is never used, and 1.
     """
     freedom = np.where(halves > 0.0, 2.0 * halves, math.inf)
-    ratios: Array = stdtrit(np.minimum(freedom, 1e6), TAIL) / NORMAL
+    ratios: Array = scipy.special.stdtrit(np.minimum(freedom, 1e6), TAIL) / NORMAL
     return ratios**2
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dtrtri
 from threadpoolctl import ThreadpoolController
 
 from wgp_agents.kernels.basis import Basis
@@ -28,22 +27,38 @@ __all__ = [
     "single_thread",
 ]
 
-# One thread: several lose more than they win on matrices of this size, and far more on a busy
-# machine. A controller is made once, since it looks through all loaded libraries.
-THREADS = ThreadpoolController()
 HELD = threading.local()  # whether this thread is within `single_thread`
 ARM_BLOCK = 1_024  # bounds the working memory to ARM_BLOCK * m numbers
 
 
+@functools.cache
+def threads(*, scipy_too: bool) -> ThreadpoolController:
+    """Return what limits the threads of the BLAS of numpy, and of scipy, which has its own.
+
+    It is made once, since it looks through all libraries that are loaded.
+    """
+    if scipy_too:
+        pass  # slow to import, and the limit holds for what is there
+    return ThreadpoolController()
+
+
 @contextmanager
-def single_thread() -> Iterator[None]:
-    """Keep BLAS to one thread, and quiet where rewards near the largest number overflow."""
+def single_thread(*, scipy_too: bool = True) -> Iterator[None]:
+    """Keep BLAS to one thread, and quiet where rewards near the largest number overflow.
+
+    Several threads lose more than they win on matrices of this size, and far more on a busy
+    machine; and last bits depend on how many there are.
+
+    Args:
+        scipy_too: Whether functions of `scipy.linalg` may be called meanwhile.
+    """
     if getattr(HELD, "by_caller", False):  # a search asks often, and setting it takes 50 us
         yield
         return
     HELD.by_caller = True
     try:
-        with THREADS.limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+        limited = threads(scipy_too=scipy_too).limit(limits=1, user_api="blas")
+        with limited, np.errstate(over="ignore", invalid="ignore"):
             yield
     finally:
         HELD.by_caller = False
@@ -87,7 +102,7 @@ def factor(A: Array, m: int, regularization: float) -> Array:
     """Return the upper Cholesky factor of A + regularization I, leading `(m, m)` only."""
     V = A[:m, :m].copy()
     V.flat[:: m + 1] += regularization
-    R: Array = cholesky(V, overwrite_a=True, check_finite=False)
+    R: Array = scipy.linalg.cholesky(V, overwrite_a=True, check_finite=False)
     return R
 
 
@@ -102,14 +117,14 @@ def posterior_of(
     m, regularization = int(basis.rank[i]), float(basis.regularization[i])
     R = factor(state.gram[i], m, regularization)
     b = state.target[i, :m] + state.lost[i, :m]
-    z = solve_triangular(R, b, trans="T", check_finite=False)
+    z = scipy.linalg.solve_triangular(R, b, trans="T", check_finite=False)
     turned = np.zeros((m, 0))
     if state.tight.size:  # of `wgp_agents.kernels.gram.tight_factor`: R^{-T} R2^T
         R2 = factor(state.double_gram[i], m, regularization)
-        turned = solve_triangular(R, R2.T, trans="T", check_finite=False)
+        turned = scipy.linalg.solve_triangular(R, R2.T, trans="T", check_finite=False)
 
     def _predict(phi: Array) -> tuple[Array, Array, Array]:
-        Y = solve_triangular(R, phi, trans="T", check_finite=False)
+        Y = scipy.linalg.solve_triangular(R, phi, trans="T", check_finite=False)
         squares = [regularization * np.einsum("ij,ij->j", A, A) for A in (Y, turned.T @ Y)]
         return z @ Y, squares[0], squares[1]
 
@@ -125,7 +140,7 @@ def inverted_posterior_of(
     """
     m, regularization = int(basis.rank[i]), float(basis.regularization[i])
     R = factor(state.gram[i], m, regularization)
-    inverse = dtrtri(R)[0]
+    inverse = scipy.linalg.lapack.dtrtri(R)[0]
     weights = inverse @ (inverse.T @ (state.target[i, :m] + state.lost[i, :m]))  # V^{-1} b
     np.matmul(weights, basis.phi[:m], out=state.mean[i])  # Eq. (3)
     turned = np.zeros((0, m))
@@ -133,7 +148,7 @@ def inverted_posterior_of(
         turned = factor(state.double_gram[i], m, regularization) @ inverse
 
     def _predict(phi: Array) -> tuple[Array, Array, Array]:
-        Y = dtrmm(1.0, inverse, phi.T, side=1).T  # R^{-T} phi
+        Y = scipy.linalg.blas.dtrmm(1.0, inverse, phi.T, side=1).T  # R^{-T} phi
         squares = [regularization * np.einsum("ij,ij->j", A, A) for A in (Y, turned @ Y)]
         return weights @ phi, squares[0], squares[1]
 
@@ -147,7 +162,7 @@ def deviation_of(i: int, normals: Array, basis: Basis, state: DiscountArrays) ->
         factor(state.gram[i], m, regularization),
         factor(state.double_gram[i], m, regularization),
     )
-    z = solve_triangular(R, R2.T @ normals[:m], trans="T", check_finite=False)
+    z = scipy.linalg.solve_triangular(R, R2.T @ normals[:m], trans="T", check_finite=False)
     drawn = np.zeros(len(normals))
-    drawn[:m] = np.sqrt(regularization) * solve_triangular(R, z, check_finite=False)
+    drawn[:m] = np.sqrt(regularization) * scipy.linalg.solve_triangular(R, z, check_finite=False)
     return drawn

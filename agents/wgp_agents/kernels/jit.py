@@ -27,6 +27,7 @@ import numba
 
 try:  # they are numba's own, so another version may have none; `keep` notices
     from numba.core.caching import CompileResultCacheImpl, FunctionCache
+    from numba.core.runtime.nrt import rtsys
 except (ImportError, AttributeError):
     CompileResultCacheImpl = FunctionCache = object  # type: ignore[misc, assignment]
 
@@ -61,8 +62,8 @@ def subroutine(function: F) -> F:
 def keep(machine: Any, function: Callable[..., Any]) -> None:
     """Give a compiled function its cache; warn if this version of numba has another kind."""
     try:
-        if not hasattr(machine, "_cache"):
-            raise AttributeError("a compiled function has no _cache")
+        if not (hasattr(machine, "_cache") and hasattr(FunctionCache, "_load_overload")):
+            raise AttributeError("a compiled function has no _cache, or one of another kind")
         machine._cache = KernelCache(function)  # type: ignore[no-untyped-call]
     except Exception as error:  # there is no end to what another version may raise
         LOG.debug("No cache of %s: %r", function.__qualname__, error)
@@ -200,7 +201,12 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature, None if there is none that can be read."""
         try:
-            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            # numba's own first loads all that it compiles with, for 0.3 s. What is compiled already
+            # calls numba's runtime, and else what numba has loaded when it was imported.
+            found = None
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
             # two processes that write at once may leave one's code under the other's signature
             if found is None or found.signature.args == tuple(sig):
                 return found

@@ -28,8 +28,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dpotrf, dtrtri
+import scipy
 
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.blas import gain_of
@@ -158,7 +157,7 @@ def factor(K: Array, places: Indices, arms: Indices, root: Array, lam: float) ->
     """Return R of M = R^T R, upper, `(k, k)`, in LAPACK's order."""
     M = np.empty((len(arms), len(arms)))
     fill_system(K, places, arms, root, lam, M)
-    R, failed = dpotrf(M.T, lower=0, clean=1, overwrite_a=1)
+    R, failed = scipy.linalg.lapack.dpotrf(M.T, lower=0, clean=1, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("A posterior's matrix is not positive definite.")
     found: Array = R
@@ -199,7 +198,7 @@ class ArmPredictor:
         mean[:] = 0.0
         if S.size:
             R = factor(rows.table, self._places, S, self._root, self._lam)
-            self._inverse = dtrtri(R, overwrite_c=1)[0]
+            self._inverse = scipy.linalg.lapack.dtrtri(R, overwrite_c=1)[0]
             solved = self._inverse @ (self._inverse.T @ (sums.reward[i, S] / self._root))
             self._weights = self._root * solved  # D M^{-1} D^{-1} b
             spread = np.zeros(self._places[-1] + 1)
@@ -222,9 +221,10 @@ class ArmPredictor:
         """Return the variances, and those of the bound, from D k_S `(k, q)` and k(x, x)."""
         if not columns.size:
             return prior, prior
-        Y = dtrmm(1.0, self._inverse, columns.T, side=1)  # its rows are R^{-T} D k_S
+        # The rows of Y are R^{-T} D k_S.
+        Y = scipy.linalg.blas.dtrmm(1.0, self._inverse, columns.T, side=1)
         variance = np.maximum(prior - np.einsum("ij,ij->i", Y, Y), 0.0)  # Eq. (4)
         if self._lost is None:
             return variance, variance
-        c = dtrmm(1.0, self._inverse, Y, side=1, trans_a=1)
+        c = scipy.linalg.blas.dtrmm(1.0, self._inverse, Y, side=1, trans_a=1)
         return variance, np.maximum(variance - c**2 @ self._lost, 0.0)

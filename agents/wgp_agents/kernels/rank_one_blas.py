@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dpotri
+import scipy
 
 from wgp_agents.kernels.basis import Basis
 from wgp_agents.kernels.blas import blocks, factor, gain_of, single_thread
@@ -56,7 +56,7 @@ def compute_anew(active: Mask, features_of: FeaturesOf, basis: Basis, state: Ran
             m, lam = int(basis.rank[i]), float(basis.regularization[i])
             X, counts, target = played(i, features_of, m, state)
             R = factor(X.T @ (counts[:, None] * X), m, lam)
-            upper = np.triu(dpotri(R)[0])
+            upper = np.triu(scipy.linalg.lapack.dpotri(R)[0])
             state.inverse[i, :m, :m] = upper + np.triu(upper, 1).T
             state.gain[i] = gain_of(R, lam)
             state.age[i] = 0

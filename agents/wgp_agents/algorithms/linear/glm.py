@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import ClassVar, TypedDict
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from wgp_agents.algorithms.linear.defaults import TUNINGS, Tuning
 from wgp_agents.arms.agent import IndexAgent
@@ -152,7 +152,8 @@ class GLMUCB(IndexAgent):
 
     def _clear(self, mask: Mask) -> None:
         radius = self._radius()
-        slope = expit(radius * self._longest) * expit(-radius * self._longest)  # c_mu
+        top = radius * self._longest
+        slope = scipy.special.expit(top) * scipy.special.expit(-top)  # c_mu
         self.numbers.radius[mask] = radius[mask]
         self.numbers.slope[mask] = np.maximum(slope, SMALLEST_SLOPE)[mask]
         for part in self.state:
@@ -229,7 +230,7 @@ class GLMUCB(IndexAgent):
 
     def _hallucinate(self, actions: Indices, active: Mask) -> None:
         # With its own mean as reward a play leaves the estimate where it is.
-        mean = expit((self.features[actions] * self.state.estimate).sum(axis=1))
+        mean = scipy.special.expit((self.features[actions] * self.state.estimate).sum(axis=1))
         self._remember(actions, mean, active, np.zeros(len(mean)))
         self.statistics.steps -= active  # it is not paid yet
 

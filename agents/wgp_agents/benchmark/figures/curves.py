@@ -11,7 +11,7 @@ import numpy as np
 import wgp_agents.benchmark.figures.canvas as canvas
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.figures.styles import Style, styles
-from wgp_agents.benchmark.results import RANDOM, Results
+from wgp_agents.benchmark.results import RANDOM, WINDOW, Results
 from wgp_agents.benchmark.statistics import Estimate, estimate, smoothed
 from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
@@ -43,7 +43,7 @@ def regret_curves(
         ValueError: If there is no such task or agent.
     """
     players, axes = canvas.selected(results, agents, "regret_curves"), canvas.axes_for(ax)
-    shown = draw_means(axes, results, players, lambda label: results.cumulative_regret(task, label))
+    shown = draw_means(axes, results, players, lambda label: results.means(task, label).cumulative)
     axes.set(xlabel="step t", ylabel="cumulative regret")
     axes.set_title(results.task(task).name, fontsize=canvas.TITLE, **canvas.PLAIN_TEXT)
     canvas.legend_below(axes, shown, grow=ax is None)
@@ -54,7 +54,7 @@ def regret_around_changes(
     results: Results,
     task: str,
     *,
-    window: int = 10,
+    window: int = WINDOW,
     agents: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -75,9 +75,13 @@ def regret_around_changes(
     players = canvas.selected(results, agents, "regret_around_changes")
     window = check_int("window", window, "regret_around_changes", 1)
     axes = canvas.axes_for(ax)
-    shown = draw_means(
-        axes, results, players, lambda label: smoothed(results.regret(task, label), window)
-    )
+
+    def _per_step(label: str) -> Estimate:
+        if window == WINDOW:
+            return results.means(task, label).per_step
+        return estimate(smoothed(results.regret(task, label), window))
+
+    shown = draw_means(axes, results, players, _per_step)
     shown += canvas.mark_changes(axes, results.changes(task))
     unit = f"regret per step, mean of last {window}" if window > 1 else "regret per step"
     axes.set(xlabel="step t", ylabel=unit)
@@ -87,16 +91,16 @@ def regret_around_changes(
 
 
 def draw_means(
-    ax: Axes, results: Results, agents: Sequence[AgentSpec], series: Callable[[str], Array]
+    ax: Axes, results: Results, agents: Sequence[AgentSpec], means: Callable[[str], Estimate]
 ) -> canvas.Entries:
-    """Draw the means over runs of `series(label)` `(runs, T)`.
+    """Draw the means over runs `means(label)`, `(T,)`.
 
     The vertical scale is that of the learners; random play may leave it.
 
     Returns:
         The curves for the legend, the lowest end first.
     """
-    found = {agent.label: estimate(series(agent.label)) for agent in agents}
+    found = {agent.label: means(agent.label) for agent in agents}
     looks = styles(results.experiment.agents)
     order = sorted(agents, key=lambda one: found[one.label].mean[-1])
     shown = [

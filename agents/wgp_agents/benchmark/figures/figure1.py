@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from wgp_agents.benchmark.figures.compare import draw_curves
@@ -11,7 +11,7 @@ from wgp_agents.benchmark.results import Results
 from wgp_gym.drawing import new_figure
 from wgp_gym.types import Array
 
-__all__ = ["COMPETITORS", "PANELS", "Panel", "curves", "draw"]
+__all__ = ["COMPETITORS", "PANELS", "Panel", "curves", "pictures"]
 
 COMPETITORS = ("igp-ucb", "r-gp-ucb", "sw-gp-ucb", "wgp-ucb")
 TUNING = {"known": "tuned for the known $B_T$", "unknown": "tuned without knowing $B_T$"}
@@ -45,8 +45,8 @@ def curves(results: Results, panel: Panel) -> dict[str, Array]:
     return shown
 
 
-def draw(results: Results, folder: Path) -> None:
-    """Draw the figure of benchmarks/figure1.toml's results, as figure1.png and figure1.pdf."""
+def pictures(results: Results) -> dict[str, bytes]:
+    """Return the figure of benchmarks/figure1.toml's results, as figure1.png and figure1.pdf."""
     figure = new_figure(figsize=(12, 4.4), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
         draw_curves(axes, curves(results, panel))
@@ -58,5 +58,9 @@ def draw(results: Results, folder: Path) -> None:
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
     # The files hold no date, so that the same results give the same bytes.
+    found = {}
     for ending, metadata in (("png", {}), ("pdf", {"CreationDate": None})):
-        figure.savefig(folder / f"figure1.{ending}", dpi=200, metadata=metadata)
+        file = io.BytesIO()
+        figure.savefig(file, format=ending, dpi=200, metadata=metadata)
+        found[f"figure1.{ending}"] = file.getvalue()
+    return found

@@ -28,7 +28,14 @@ from wgp_agents.benchmark.report.summary import (
     Task,
 )
 from wgp_agents.benchmark.report.sweeps import growth, parameter_maps, sensitivity
-from wgp_agents.benchmark.results import Results, competitors, relative_regrets, scored, yardstick
+from wgp_agents.benchmark.results import (
+    WINDOW,
+    Results,
+    competitors,
+    relative_regrets,
+    scored,
+    yardstick,
+)
 from wgp_agents.benchmark.statistics import (
     Difference,
     adaptation_times,
@@ -50,21 +57,24 @@ ADAPTED = 0.1  # of random play's regret per step: an agent below has adapted to
 MOST_PAIRED = 150  # competitors: 11,175 pairs, whose resamples take 600 MiB
 MOST_COMPARED = 20  # competitors of which all pairs' probabilities are worked out
 ACROSS = 1_000  # resamples of all tasks' runs, which are many
-WINDOW = 10  # steps over which regret per step is averaged
 POINTS = 200  # of a curve
 READ = ("regret", "action", "optimal_action", "final_regret")
 
 
 def summarise(results: Results) -> Summary:
-    """Work out all that a report says; the steps of most agents are read once."""
-    experiment = results.experiment
-    tasks = [task_of(results, name) for name in results.tasks]
-    rows, played = {}, {}
-    for task in tasks:
-        threshold = adaptation_threshold(results, task.name, task.changes)
-        unit = random_mean(results, task.name)
+    """Work out all that a report says; each file is read once."""
+    experiment, chance = results.experiment, results.random()
+    tasks, rows, played = [], {}, {}
+    for name in results.tasks:
+        # What an agent's row needs of others comes from the first and from random play.
+        first = [results.agents[0], *filter(None, [chance])]
+        held = {label: results.read(name, label, READ) for label in dict.fromkeys(first)}
+        task = task_of(results, name)
+        tasks.append(task)
+        threshold = adaptation_threshold(results, name, task.changes)
+        unit = random_mean(results, name)
         for label in results.agents:
-            stored = results.read(task.name, label, READ)
+            stored = held.pop(label, None) or results.read(name, label, READ)
             rows[task.name, label] = row(stored, task, label, unit, threshold)
             played[task.name, label] = played_by(stored, task)
     relative, lines = relative_regrets(results), timings(results)
@@ -82,7 +92,7 @@ def summarise(results: Results) -> Summary:
         differences={task: comparisons(results, task) for task in results.tasks},
         aggregate=aggregate,
         leader=leader,
-        chance=results.random(),
+        chance=chance,
         profiles=profiles(relative) if aggregate else None,
         improvement=improvements(results),
         sensitivity=sensitivity(experiment.agents, results.tasks, means),
@@ -137,10 +147,9 @@ def adaptation_threshold(results: Results, task: str, changes: list[int]) -> Arr
     It is a tenth of random play's mean regret per step from that change to the next. None
     without changes or without random play.
     """
-    chance = results.random()
-    if chance is None or not changes:
+    level = results.mean_of_chance(task) if changes else None
+    if level is None:
         return None
-    level = results.regret(task, chance).mean(axis=0)
     ends = [*changes[1:], len(level) + 1]
     means = [level[c - 1 : end - 1].mean() for c, end in zip(changes, ends, strict=True)]
     return ADAPTED * np.array(means)

@@ -110,6 +110,25 @@ def test_errors_do_not_build_up(eps: float) -> None:
     assert np.array_equal(variance, same)
 
 
+def test_with_many_arms_a_few_are_computed_anew_at_each_step() -> None:
+    """Whatever stood in their table, after 256 steps it is right, and after fewer is not."""
+    side, on, rng = np.linspace(0.0, 1.0, 38), np.ones(1, bool), np.random.default_rng(2)
+    square = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
+    arms = FixedArms(SquaredExponential(0.3), square, np.array([0.01]))
+    surrogate, phi = DriftSurrogate(arms), arms.basis.phi
+    surrogate.restart(on, np.array([0.01]))
+    assert phi.size > 2**17
+    surrogate.mean[:], surrogate.variance[:] = rng.random((2, 1, len(square)))
+    for t in range(1, 257):
+        surrogate.update(arms.embed(rng.integers(len(square), size=1)), rng.normal(size=1), on)
+        if t in (1, 128, 256):
+            mean, variance, _ = surrogate.predictor(0)(phi)
+            variance = variance + arms.basis.residual[0]
+            right = abs(surrogate.mean[0] - mean) < 1e-12
+            right &= abs(surrogate.variance[0] - variance) < 1e-12
+            assert np.mean(right) == pytest.approx(t / 256, abs=1 / 256)
+
+
 def test_a_variance_that_rounding_made_negative_does_not_grow() -> None:
     surrogate = make(0.0, 1e-6)
     surrogate.kept.covariance[:] *= -9e-7

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wgp_agents.core.checkpoint import Checkpoint
-from wgp_agents.gp.acquisition import Acquisition, UpperBound
+from wgp_agents.gp.acquisition import Acquisition, ThompsonSampling, UpperBound
 from wgp_agents.gp.action_sets import FixedArms, Points
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.surrogates.ageing import AgeingSurrogate
@@ -62,12 +62,13 @@ def made(
     surrogate: Any = DiscountSurrogate,
     discount: Any = DISCOUNTS,
     domain: Floats = GRID,
+    acquisition: Acquisition | None = None,
 ) -> GPAgent:
     agent = GPAgent(
         problem(batch, domain),
         surrogate=surrogate,
         forgetting=None if discount is None else Forgetting("discount", discount),
-        acquisition=WholeUpperBound() if own else UpperBound(),
+        acquisition=acquisition or (WholeUpperBound() if own else UpperBound()),
         confidence_width=BETA,
     )
     agent.reset(5)
@@ -274,6 +275,31 @@ def test_a_score_from_elsewhere_is_not_said_to_rise() -> None:
         pass
 
     assert (UpperBound.rises, Same.rises, Mixed.rises) == (True, True, False)
+    needs = [kind.needs_variances for kind in (ThompsonSampling, Whole, Mixed, Same)]
+    assert needs == [False, True, True, True]
+
+
+class Whole(ThompsonSampling):
+    """The same rule as a user's own, which is asked of every arm's variance."""
+
+    def score(self, points: Points, prediction: Prediction, width: Array, draw: Array) -> Array:
+        """Return the values of the sampled functions, `(k, q)`."""
+        return super().score(points, prediction, width, draw)
+
+
+def test_samples_need_no_variances() -> None:
+    ours, whole = made(3, acquisition=ThompsonSampling()), made(3, acquisition=Whole())
+    for t in range(15):
+        arms = np.asarray(ours.act())
+        np.testing.assert_array_equal(arms, whole.act())
+        rewards = drifting(t, GRID[arms])
+        for agent in (ours, whole):
+            agent.observe(arms, rewards)
+    stale = ours.surrogate.variance.copy()  # type: ignore[attr-defined]
+    ours.act()
+    np.testing.assert_array_equal(ours.surrogate.variance, stale)  # type: ignore[attr-defined]
+    for mine, other in zip(ours.posterior(), whole.posterior(), strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-12)
 
 
 @pytest.mark.parametrize("window", [None, 40])

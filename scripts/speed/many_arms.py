@@ -11,6 +11,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 import wgp_agents
 from scripts.speed.rows import Row, times
+from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
 from wgp_gym.kernels import SquaredExponential
@@ -54,18 +55,25 @@ def step_of(agent: Agent, rewards: Array) -> Callable[[], None]:
     return _step
 
 
+def features_of(agent: Agent) -> int:
+    """Return how many features an agent has; of a bank, those of the model that it plays."""
+    if isinstance(agent, AdaptiveWGPUCB):
+        return int(agent.bank.models.rank[agent.bank.block[0]])
+    assert isinstance(agent, GPAgent)
+    return len(agent.surrogate.basis.phi)
+
+
 def on_plane(side: int, name: str, **kept: float) -> list[Row]:
     """Measure an agent on a grid: the median of its steps, and how long it takes to make."""
     problem = plane(side)
     start = time.perf_counter()
     agent = wgp_agents.make(name, problem, **kept)
-    assert isinstance(agent, GPAgent)
     agent.reset(0)
     made = time.perf_counter() - start
     step = step_of(agent, paid(problem))
     times(step, WARM)
     spent = 1e3 * float(np.median(times(step, 40 if side < 500 else 10)))
-    n, m = side * side, len(agent.surrogate.basis.phi)
+    n, m = side * side, features_of(agent)
     told, most = f"`{name}`, {n:,} arms in d = 2, m = {m}", min(n, 100_000)
     theirs = 1e3 * solve(m, most) * n / most
     return [
@@ -79,5 +87,7 @@ def measure(quick: bool) -> list[Row]:
     rows = []
     for side in (100,) if quick else (100, 316, 1_000):
         rows += on_plane(side, "wgp-ucb", discount=0.97) + on_plane(side, "igp-ucb")
+        if side == 100:
+            rows += on_plane(side, "tv-gp-ucb") + on_plane(side, "adaptive-wgp-ucb")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [*rows, Row("largest memory of the process", peak, "GiB")]

@@ -48,16 +48,18 @@ class Acquisition(ABC):
     """Whether a point's score never falls where its variances rise, and depends on no other point's
     posterior: then only the variances of points that may be the best are needed. A class whose
     `score` is its own has to say so itself."""
+    needs_variances: ClassVar[bool] = True
+    """Whether a score depends on variances: else none is computed for it. This, too, a class whose
+    `score` is its own has to say itself."""
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Take back what a base says of its own score, where this class has another."""
         super().__init_subclass__(**kwargs)
-        said, scored = (
-            next(place for place, base in enumerate(cls.__mro__) if name in vars(base))
-            for name in ("rises", "score")
-        )
-        if scored < said:
+        scored = place_of("score", cls)
+        if scored < place_of("rises", cls):
             cls.rises = False
+        if scored < place_of("needs_variances", cls):
+            cls.needs_variances = True
 
     def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
         """Return what is drawn once a step, before any score, `(B, ...)`; by default `NOTHING`.
@@ -80,6 +82,11 @@ class Acquisition(ABC):
             width: beta of each learner, `(k,)`.
             draw: The learners' rows of what `draw` returned, `(k, ...)`.
         """
+
+
+def place_of(name: str, kind: type) -> int:
+    """Return how far up among a class and its bases an attribute is."""
+    return next(place for place, base in enumerate(kind.__mro__) if name in vars(base))
 
 
 class UpperBound(Acquisition):
@@ -132,7 +139,7 @@ class ThompsonSampling(Acquisition):
     """
 
     randomised = True
-    rises = True  # a sample is drawn whole: variances do not matter
+    needs_variances = False  # a sample is drawn whole
 
     def draw(self, surrogate: Surrogate, points: Points, uniform: UniformStreams) -> Array:
         """Return the weights of the sampled functions, `(B, m)`."""
@@ -191,7 +198,7 @@ def scorer(
     """
     ours = surrogate if isinstance(surrogate, FeatureSurrogate) else None
     predict = checked(surrogate) if ours is None else ours.predict
-    lazy = ours if ours is not None and ours.lazy and acquisition.rises else None
+    lazy = ours if ours is not None and ours.lazy else None
 
     def _rate(points: Points, found: Prediction, learners: Indices | None) -> Array:
         if learners is None:
@@ -206,7 +213,10 @@ def scorer(
 
     def _score(points: Points, learners: Indices | None) -> Array:
         if lazy is not None and learners is None:
-            return lazy.leading_scores(points, _rate, allowed)
+            if not acquisition.needs_variances:
+                return _rate(points, lazy.predict_above(points), None)
+            if acquisition.rises:
+                return lazy.leading_scores(points, _rate, allowed)
         return _rate(points, predict(points, learners), learners)
 
     return _score

@@ -39,6 +39,8 @@ __all__ = [
     "bank_posteriors",
     "bank_restart",
     "bank_update",
+    "chosen_bounds",
+    "chosen_means",
 ]
 
 LEAST_TOLD = 0.05  # plays: what a restart leaves of one
@@ -236,20 +238,51 @@ def bank_bounds(
     for r in range(len(learners)):
         i, t, row = learners[r], which[r], bounds[r]
         fill_chosen(i, tables[t], residual[t], models, state, row, variance)
-        q = state.chosen[i]
-        told = state.informed[i, q]
-        # In the function's own unit: in another one, ties depended on it.
-        scale = math.sqrt(state.signal[i, q] / (told if told > 0.0 else 1.0))
-        # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it.
-        wide = width[q % len(models.drift)] * math.sqrt(1.0 + 1.0 / max(told, LEAST_TOLD))
-        if not scale > 0.0:
-            # The first plays are spread by the variance; while all pay alike, any arm is as good.
-            row[:] = 0.0
-            if state.seen[i] > warmup:
-                variance[:] = 0.0
-            scale = 1.0
-        for a in range(len(row)):
-            row[a] = finite(row[a] / scale + wide * math.sqrt(variance[a]))
+        turn_to_bounds(i, width, warmup, models, state, row, variance)
+
+
+@subroutine
+def turn_to_bounds(
+    i: int, width: Array, warmup: int, models: BankModels, state: BankArrays, row: Array, v: Array
+) -> None:
+    """Turn means of learner i's chosen model, of variances v, into upper bounds.
+
+    See `ModelBank.bounds`.
+    """
+    q = state.chosen[i]
+    told = state.informed[i, q]
+    # In the function's own unit: in another one, ties depended on it.
+    scale = math.sqrt(state.signal[i, q] / (told if told > 0.0 else 1.0))
+    # (1 + 1 / n)^{1/2}: s is not known exactly, n plays told of it.
+    wide = width[q % len(models.drift)] * math.sqrt(1.0 + 1.0 / max(told, LEAST_TOLD))
+    if not scale > 0.0:
+        # The first plays are spread by the variance; while all pay alike, any arm is as good.
+        row[:] = 0.0
+        if state.seen[i] > warmup:
+            wide = 0.0
+        scale = 1.0
+    for a in range(len(row)):
+        row[a] = finite(row[a] / scale + wide * math.sqrt(v[a]))
+
+
+@compiled
+def chosen_bounds(
+    i: int, width: Array, warmup: int, models: BankModels, state: BankArrays, row: Array, v: Array
+) -> None:
+    """Do `turn_to_bounds` for any points, of means and variances `(q,)`."""
+    turn_to_bounds(i, width, warmup, models, state, row, v)
+
+
+@compiled
+def chosen_means(
+    i: int, phi: Array, models: BankModels, state: BankArrays, P: Array, mean: Array
+) -> None:
+    """Fill in the covariance P of learner i's chosen model, `(m, m)`, and the means of points."""
+    g, k = divmod(state.chosen[i], len(models.drift))
+    w = np.empty(len(P))
+    unpack_covariance(block_covariance(i, g, models, state), k, len(models.drift), P)
+    unpack_weights(block_weights(i, g, models, state), k, len(models.drift), w)
+    combine_rows(phi, w, mean)
 
 
 @compiled

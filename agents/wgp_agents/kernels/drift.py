@@ -45,6 +45,8 @@ __all__ = [
 ]
 
 REFRESH = 64  # steps after which the means and variances of all arms are computed anew
+LARGE = 2**17  # features times arms from which on those of a few are, at each step: no step is long
+PARTS = 256  # after so many steps all were
 LOST_PIVOT = 1e-14  # a pivot below so much of its variance is rounding: the direction is known
 
 
@@ -61,7 +63,8 @@ class DriftArrays(NamedTuple):
         filters: How many filters each learner has, `(B,)`.
         start: The filter that speaks while all score alike, `(B,)`.
         chosen: The filter that speaks, `(B,)`.
-        age: Steps since the table of all arms was last computed anew, `(B,)`.
+        age: Steps since the table of all arms was last computed anew, `(B,)`; with many arms and
+            features, those that tell which part of it is the next one.
         mean: Posterior means, `(B, n)`.
         variance: Posterior variances, `(B, n)`.
         gain: The information gain of the filter that speaks, `(B,)`.
@@ -149,6 +152,17 @@ def fill_posterior(
 
 
 @subroutine
+def fill_part(
+    part: int, P: Array, w: Array, phi: Array, residual: Array, mean: Array, variance: Array
+) -> None:
+    """Do `fill_posterior` for one of `PARTS` parts of the arms."""
+    n = len(mean)
+    start, end = part * n // PARTS, (part + 1) * n // PARTS
+    block = phi[:, start:end].copy()
+    fill_posterior(P, w, block, residual[start:end], mean[start:end], variance[start:end])
+
+
+@subroutine
 def best_filter(score: Array, filters: int, start: int) -> int:
     """Return the filter of the largest score, the first of equals; `start` where all are equal."""
     best, alike = 0, True
@@ -197,14 +211,16 @@ def drift_update(
         # The posterior of the likeliest filter: by the same step, or anew if it is another one.
         before = state.chosen[i]
         now = best_filter(state.score[i], state.filters[i], state.start[i])
-        mean, variance = state.mean[i], state.variance[i]
-        if now == before and state.age[i] < REFRESH:
+        mean, variance, residual = state.mean[i], state.variance[i], basis.residual[i]
+        P, w, large = state.covariance[i, now], state.weights[i, now, :m], m * len(mean) >= LARGE
+        if now == before and (large or state.age[i] < REFRESH):
             s, nu, eps = variances[now], innovations[now], state.eps[i, now]
             follow(s, nu, lam, eps, kept[now, :m], basis, mean, variance)
+            if large:
+                fill_part(state.age[i] % PARTS, P, w, basis.phi, residual, mean, variance)
             state.age[i] += 1
         else:
-            P, w = state.covariance[i, now], state.weights[i, now, :m]
-            fill_posterior(P, w, basis.phi, basis.residual[i], mean, variance)
+            fill_posterior(P, w, basis.phi, residual, mean, variance)
             state.age[i] = 0
         state.chosen[i] = now
         state.gain[i] = state.gains[i, now]

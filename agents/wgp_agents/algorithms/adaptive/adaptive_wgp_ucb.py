@@ -17,8 +17,8 @@ from wgp_agents.gp.bands import band_of, squared_errors
 from wgp_agents.gp.box import BareBox, make_action_set
 from wgp_agents.gp.model import Posterior, posterior_of
 from wgp_agents.gp.nystrom import coded_columns
-from wgp_agents.gp.surrogates.bank import ModelBank
 from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
+from wgp_agents.gp.surrogates.lazy_bank import LazyBank, make_bank
 from wgp_agents.parameters import LARGEST, checked_grid, checked_indices
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask, PerLearner
@@ -90,6 +90,7 @@ class AdaptiveWGPUCB(Agent):
     takes_allowed = True
     takes_elapsed = True
     learns_by_acting = False
+    _constants = ("learns_by_acting",)
     _form = 2  # states of the first bank cannot be followed
 
     def __init__(
@@ -114,7 +115,8 @@ class AdaptiveWGPUCB(Agent):
         self.action_set, starts = own_action_set(self.problem)
         kernels = kernels_of(self.problem.kernel, factors.tolist())
         features = kernel_features(self.problem, kernels, starts)
-        self.bank = ModelBank(self.action_set, features, grid, ratios)
+        self.bank = make_bank(self.action_set, features, grid, ratios)
+        self.learns_by_acting = isinstance(self.bank, LazyBank)
         self._factors = factors
         eps = self.bank.models.drift
         with np.errstate(divide="ignore"):
@@ -127,7 +129,7 @@ class AdaptiveWGPUCB(Agent):
 
     def _choose(self, uniform: UniformStreams) -> Actions:
         self.action_set.show(self.arms, self.allowed)
-        picked = self.action_set.maximise(self._scores, uniform)
+        picked = self.action_set.maximise(self._leading_scores, uniform)
         return picked if self._exploration == 0.0 else self._explored(picked, uniform.draw())
 
     def _domain(self) -> Points:
@@ -139,6 +141,12 @@ class AdaptiveWGPUCB(Agent):
     def _scores(self, points: Points, learners: Indices | None = None) -> Array:
         """Return the upper bounds of points in the function's own unit, `(k, q)`."""
         return self.bank.bounds(points, self._width, learners)
+
+    def _leading_scores(self, points: Points, learners: Indices | None = None) -> Array:
+        """Return `_scores` of which each learner's best are right, if all learners look."""
+        if learners is not None:
+            return self._scores(points, learners)
+        return self.bank.leading_bounds(points, self._width, self.allowed)
 
     @locked
     def bounds(self) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 
@@ -102,7 +103,7 @@ class ModelBank(Surrogate):
         models: The models, the first kernel's blocks first. Of equals the first is chosen.
     """
 
-    _constants = ("models", "_step", "_rates", "_work")
+    _constants: ClassVar[tuple[str, ...]] = ("models", "_step", "_rates", "_work")
     takes_elapsed = True
 
     def __init__(
@@ -334,6 +335,18 @@ class ModelBank(Surrogate):
 
         over_parts(_fill, len(rows), m * m * n / 2.0)
         return bounds
+
+    def leading_bounds(self, points: Points, width: Array, allowed: Mask | None = None) -> Array:
+        """Return `bounds`, `(B, q)`, of which each learner's best and all that tie are right.
+
+        Others may be too large, and do not reach these.
+
+        Args:
+            points: The points.
+            width: By model of a block, `(K,)`.
+            allowed: What may be chosen, `(B, q)`; None: everything.
+        """
+        return self.bounds(points, width)
 
 
 def models_of(

@@ -203,8 +203,8 @@ class FeatureSurrogate(Surrogate):
         mean: Posterior means of fixed arms, or of a box's candidates, `(B, n)`.
         variance: Their posterior variances, `(B, n)`.
         bound_variance: The variances that the confidence bound uses, `(B, n)`.
-        lazy: Whether some of these are upper bounds, so that `leading_scores` saves work: then
-            `predict` computes what is right.
+        lazy: Whether some of these are upper bounds, so that `leading_scores` and `predict_above`
+            save work: then `predict` computes what is right.
     """
 
     lazy: bool = False
@@ -264,6 +264,10 @@ class FeatureSurrogate(Surrogate):
         if i not in self._at_hand:
             self._at_hand[i] = self.predictor(i)
         return self._at_hand[i]
+
+    def predict_above(self, points: Points) -> Prediction:
+        """Return the posterior of all learners at points, or upper bounds of its variances."""
+        return self.predict(points)
 
     def leading_scores(self, points: Points, rate: Rate, allowed: Mask | None) -> Array:
         """Return scores of which each learner's best and all that tie with it are right, `(B, q)`.

@@ -124,6 +124,10 @@ class FixedFeatures(KernelFeatures):
         arms = plays.actions
         return self._rows.take(arms, axis=0), self._left.take(arms, axis=0)
 
+    def of_arms(self, kernel: int, arms: Indices) -> tuple[Array, Array]:
+        """Return features of arms under a kernel, `(k, m)`, and what they leave out, `(k,)`."""
+        return self._rows[arms, kernel], self._left[arms, kernel]
+
     def _embed_points(self, places: Array) -> tuple[Array, Array]:
         """Return the features of points `(B, d)`, `(B, G, m)`, and what they leave out, `(B, G)`.
 

@@ -73,17 +73,28 @@ class WeightedSurrogate(FeatureSurrogate):
             bound[i] += left
         return Prediction(self.mean, variance, bound)
 
+    def _all_known(self, points: Points) -> bool:
+        """Return whether no variance at points is an upper bound."""
+        return not self._lazy or points is not self._candidates or self._known is not None
+
+    def predict_above(self, points: Points) -> Prediction:
+        """Return the posterior of all learners at points, or upper bounds of its variances."""
+        if self._all_known(points):
+            return self.predict(points)
+        with blas.single_thread():
+            for i in self._lazy:
+                self._predictor_at_hand(i)  # computes means
+        return Prediction(self.mean, self.variance, self.bound_variance)
+
     def leading_scores(self, points: Points, rate: Rate, allowed: Mask | None) -> Array:
         """Return scores of which each learner's best and all that tie with it are right, `(B, q)`.
 
         See `FeatureSurrogate` and `wgp_agents.gp.surrogates.lazy`.
         """
-        if not self._lazy or points is not self._candidates or self._known is not None:
+        if self._all_known(points):
             return super().leading_scores(points, rate, allowed)
         with blas.single_thread():
-            for i in self._lazy:
-                self._predictor_at_hand(i)  # computes means
-            scores = rate(points, Prediction(self.mean, self.variance, self.bound_variance), None)
+            scores = rate(points, self.predict_above(points), None)
             for i in self._lazy:
                 if not self._posterior.is_prior(i):  # else the bounds are right
                     evaluate = partial(self._evaluate, i, points, rate)

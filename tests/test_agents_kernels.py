@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
+import pickle
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -16,7 +18,8 @@ from numpy.typing import NDArray
 from wgp_agents.kernels import blas, rank_one
 from wgp_agents.kernels import gram as compiled
 from wgp_agents.kernels.basis import Basis
-from wgp_agents.kernels.gram import DiscountArrays
+from wgp_agents.kernels.gram_arrays import DiscountArrays
+from wgp_agents.kernels.handle import Handle
 from wgp_agents.kernels.rank_one import RankOneArrays
 
 Floats = NDArray[np.float64]
@@ -218,11 +221,12 @@ def test_rank_one_update_adds_and_removes_for_those_who_learn(ridge: float) -> N
     arms, rewards = rng.integers(20, size=(steps, batch)), rng.standard_normal((steps, batch))
     active = np.array([True, False, True])
     basis = basis_of(phi, np.full(batch, ridge))._replace(residual=np.zeros((batch, 20)))
+    handle = Handle()
     for t in range(steps):
-        rank_one.rank_one_update(1.0, arms[t], rewards[t], active, basis, state)
+        rank_one.rank_one_update(active, 1.0, arms[t], rewards[t], basis, state, handle)
         if t >= 15:
             old = arms[t - 15], rewards[t - 15]
-            rank_one.rank_one_update(-1.0, *old, active, basis, state)
+            rank_one.rank_one_update(active, -1.0, *old, basis, state, handle)
     for i in (0, 2):
         x, y = arms[-15:, i], rewards[-15:, i]
         A = gram(phi, x, np.ones(15))
@@ -235,3 +239,19 @@ def test_rank_one_update_adds_and_removes_for_those_who_learn(ridge: float) -> N
     untouched = rank_one_arrays(1, 6, 20, ridge)._replace(variance=np.sum(phi**2, axis=0)[None])
     for array, same in zip(state, untouched, strict=True):
         np.testing.assert_array_equal(array[1], same[0])
+
+
+def test_a_handle_follows_arrays_that_are_replaced_and_no_copy_writes_to_the_first() -> None:
+    def learn(handle: Handle, basis: Basis, state: RankOneArrays) -> None:
+        given = np.zeros(1, np.int64), np.ones(1)
+        rank_one.rank_one_update(np.ones(1, bool), 1.0, *given, basis, state, handle)
+
+    basis = basis_of(features(6, 20), np.ones(1))._replace(residual=np.zeros((1, 20)))
+    first, handle = rank_one_arrays(1, 6, 20, 1.0), Handle()
+    learn(handle, basis, first)
+    for one in (handle, copy.deepcopy(handle), pickle.loads(pickle.dumps(handle))):
+        second = rank_one_arrays(1, 6, 20, 1.0)
+        learn(one, basis, second)
+        for ours, theirs in zip(second, first, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert first.counts.sum() == 1

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from wgp_agents.kernels import linalg
+from wgp_agents.kernels import cholesky, linalg
 
 Array = NDArray[np.float64]
 sizes = pytest.mark.parametrize("m", [1, 2, 5, 18, 19])
@@ -45,26 +45,26 @@ def factor(V: Array) -> Array:
 def test_cholesky_of_the_leading_block(m: int) -> None:
     V, R = definite(m), np.full((m + 2, m + 2), 7.0)
     padded = np.pad(np.triu(V), (0, 2), constant_values=9.0)
-    called(linalg.cholesky)(padded, m, 0.3, 0.0, R)
+    called(cholesky.cholesky)(padded, m, 0.3, 0.0, R)
     np.testing.assert_allclose(np.triu(R[:m, :m]).T, np.linalg.cholesky(V + 0.3 * np.eye(m)))
     assert (R[m:] == 7.0).all()
     assert (R[:, m:] == 7.0).all()
-    called(linalg.cholesky)(padded, m, 0.3, 0.0, padded)  # in place
+    called(cholesky.cholesky)(padded, m, 0.3, 0.0, padded)  # in place
     np.testing.assert_array_equal(np.triu(padded[:m, :m]), np.triu(R[:m, :m]))
 
 
 def test_cholesky_keeps_pivots_positive() -> None:
     R = np.empty((2, 2))
-    called(linalg.cholesky)(np.ones((2, 2)), 2, 0.0, 1e-6, R)
+    called(cholesky.cholesky)(np.ones((2, 2)), 2, 0.0, 1e-6, R)
     np.testing.assert_allclose(np.triu(R), [[1.0, 1.0], [0.0, 1e-3]])
-    called(linalg.cholesky)(np.array([[1.0, 2.0], [2.0, 1.0]]), 2, 0.0, 0.0, R)
+    called(cholesky.cholesky)(np.array([[1.0, 2.0], [2.0, 1.0]]), 2, 0.0, 0.0, R)
     assert not np.isfinite(R[1, 1])  # not definite: never a number that could be played on
 
 
 def test_a_singular_matrix_has_a_factor() -> None:
     X = numbers(3, 7)
     A, R = X.T @ X, np.empty((7, 7))
-    called(linalg.semidefinite_factor)(A, 7, 1e-12, R)
+    called(cholesky.semidefinite_factor)(A, 7, 1e-12, R)
     np.testing.assert_allclose(np.triu(R).T @ np.triu(R), A, atol=1e-12)
     assert np.count_nonzero(np.triu(R).any(axis=1)) == 3
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import wgp_agents
 from wgp_agents.gp.acquisition import UpperBound
 from wgp_agents.gp.agent import GPAgent
+from wgp_agents.gp.surrogates.weighted import DiscountSurrogate
 from wgp_agents.gp.width import chowdhury_width, deng_width
 from wgp_gym.kernels import SquaredExponential
 from wgp_gym.problem import BanditProblem
@@ -184,3 +185,24 @@ def test_the_bound_holds_as_often_as_it_promises(discount: float, regularization
         # The promise is kept with room to spare (it is for every t at once, and the worst f and
         # noise); that a tenth of the bound fails in most runs shows that the scale is right.
         assert np.mean(error > beta / 10) > 0.8
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_a_form_of_one_s_own_plays_as_ours_does(batch: int | None) -> None:
+    def own(B: Floats, R: Floats, lam: Floats, delta: Floats, gain: Floats) -> Floats:
+        return B + R * np.sqrt((2.0 * gain - 2.0 * np.log(delta)) / lam)
+
+    forms: list[Any] = [deng_width, own]
+    plays = []
+    for form in forms:
+        agent = GPAgent(problem(batch), surrogate=DiscountSurrogate, width_form=form)
+        agent.reset(0)
+        rewards, played = np.random.default_rng(1), []
+        for _ in range(30):
+            action = agent.act()
+            agent.observe(action, np.sin(np.asarray(action)) + 0.1 * rewards.normal(size=batch))
+            played.append([np.asarray(action).tolist(), agent.beta()])
+        plays.append(played)
+    for ours, theirs in zip(*plays, strict=True):
+        assert ours[0] == theirs[0]
+        np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-14)

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, partial
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ PINNED = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")  # what others go by, the firs
 LEAST = 1e6  # multiplications of a part: about a tenth of a millisecond
 MOST = 1_024
 Result = TypeVar("Result")
+Others = TypeVarTuple("Others")
 _given: dict[str, int | None] = {"threads": None}  # what `set_threads` was given last
 
 
@@ -121,16 +122,21 @@ def over_parts(
     return [first, *(other.result() for other in others)]
 
 
-def over_learners(call: Callable[[Mask], Result], active: Mask, work: float) -> list[Result]:
-    """Call a function for parts of the learners in `active` `(B,)`, as `over_parts` does."""
+def over_learners(
+    call: Callable[[Mask, *Others], Result], active: Mask, work: float, *others: *Others
+) -> list[Result]:
+    """Call a function for parts of the learners in `active` `(B,)`, as `over_parts` does.
+
+    It is given who is meant, `(B,)`, and then all other arguments.
+    """
     if len(active) == 1:
-        return [call(active)]
+        return [call(active, *others)]
 
     def _part(part: slice[int, int, None]) -> Result:
-        if part.stop - part.start == len(active):
-            return call(active)
-        mine = np.zeros_like(active)
-        mine[part] = active[part]
-        return call(mine)
+        mine = active
+        if part.stop - part.start < len(active):
+            mine = np.zeros_like(active)
+            mine[part] = active[part]
+        return call(mine, *others)
 
     return over_parts(_part, len(active), work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,29 +17,24 @@ from wgp_agents.core.feedback import (
     checked_elapsed,
     checked_learners,
     checked_rewards,
-    checked_starts,
-    clipped,
     of_active,
 )
-from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
+from wgp_agents.core.observation import rows_of, shown_arms
+from wgp_agents.core.policy import Policy
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.stateful import Stateful, locked
+from wgp_agents.core.stateful import locked
 from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Actions, Array, Mask, Observation, Reward
 from wgp_gym.validation import reject, seed_list
 
-if TYPE_CHECKING:
-    from scipy.spatial import KDTree
-
 __all__ = ["Agent", "locked"]
 
-SAME_PLACE = 1e-6  # an observation shows points in single precision
 TIMELESS = "knows no time but its plays"
 
 
-class Agent(Stateful, ABC):
+class Agent(Policy, ABC):
     """One learner, or a batch of B independent learners in one.
 
     The loop is `reset(seed)`, then `action = act(observation)`, `observe(action, reward)`. Made
@@ -75,7 +70,7 @@ class Agent(Stateful, ABC):
     """Whether time may go by otherwise than by one step a play: see `observe` and `elapse`."""
     learns_by_acting: bool = True
     """Whether `act` may change more of the state than random streams, `arms` and `allowed`."""
-    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows", "_shape")
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_rows", "_shape")
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__()
@@ -89,7 +84,7 @@ class Agent(Stateful, ABC):
         self._everyone = np.ones(self.num_learners, bool)
         # How often each learner was shown new arms since feedback about the last ones.
         self._unanswered = np.zeros(self.num_learners, np.int64)
-        self._tree: KDTree | None = None
+        self._tree = None
         owner = type(self).__name__
         self._wrapped = read_wrappers(env, owner)
         self._units = Units(owner, self.num_learners)
@@ -97,17 +92,6 @@ class Agent(Stateful, ABC):
     @abstractmethod
     def _restart(self, mask: Mask) -> None:
         """Restart the learners in `mask` `(B,)` on `self.problem`."""
-
-    @abstractmethod
-    def _choose(self, uniform: UniformStreams) -> Actions:
-        """Return the actions of all learners: arms `(B,)` or points `(B, d)`."""
-
-    @abstractmethod
-    def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
-        """Learn from one play of every learner in `active` `(B,)`.
-
-        Where arms are drawn anew at each step, `actions` are the points played, `(B, d)`.
-        """
 
     def _learn_elapsed(
         self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
@@ -373,70 +357,3 @@ class Agent(Stateful, ABC):
                 "observe(action, reward, arms=...)."
             )
         return self.arms
-
-    @locked
-    def predict(
-        self,
-        observation: Observation,
-        state: object = None,
-        episode_start: ArrayLike | None = None,
-        deterministic: bool = True,
-    ) -> tuple[Actions, None]:
-        """Choose actions from observations alone, as stable-baselines3 asks a policy.
-
-        An observation shows the last action and its reward, so the agent learns from it before
-        it acts. A learner restarts where its episode does.
-
-        Args:
-            observation: `(3 + d,)`, or `(B, 3 + d)` from a vector environment; with the arms of
-                the step behind, where these are drawn anew.
-            state: Not used: an agent holds its own.
-            episode_start: Whether each episode has just begun, `(B,)`. Without it, an
-                observation that shows no last action begins one.
-            deterministic: Not used: an agent's draws are part of it.
-
-        Returns:
-            The actions (an array, as stable-baselines3 returns), and None.
-
-        Raises:
-            ValueError: If there is not one observation of the bare environment for each learner,
-                a number in them is none that the task shows, a wrapper changes them, or there is
-                not one `episode_start` for each learner. The agent is then as it was.
-        """
-        self._wrapped.check_shown("predict")
-        rows = checked_rows(rows_of(observation, self.problem, self.num_learners), self.problem)
-        fresh = rows[:, 1] == 0
-        if episode_start is not None:
-            fresh = fresh | checked_starts(episode_start, self.num_learners)
-        streams = self._streams
-        if streams is None:
-            streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
-        dim = self.problem.domain.shape[1]
-        rewards = np.where(fresh, 0.0, rows[:, 2 + dim])
-        if not np.isfinite(rewards).all():
-            reject("observation", "predict", "of a finite last reward", rewards)
-        shown = shown_arms(rows, self.problem) if self.problem.contextual else None
-        actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
-        self._units.watch(rewards, ~fresh, stacklevel=6)  # the lock is a frame
-        if fresh.any():
-            self._begin(fresh)
-        self._streams = streams
-        if not fresh.all():
-            self._learn(actions, clipped(rewards), ~fresh)
-        self.arms, self.allowed = shown, None
-        self._unanswered[:] = 1
-        chosen = self._wrapped.outwards(self._choose(streams))
-        return (chosen if np.ndim(observation) == 2 else chosen[0]), None
-
-    def _decode(self, places: Array, active: Mask) -> Actions:
-        """Return the actions at `places` `(B, d)`, as an observation shows them."""
-        if self.problem.continuous or self.problem.contextual:
-            return places
-        if self._tree is None:
-            from scipy.spatial import KDTree  # as slow to import as all the rest
-
-            self._tree = KDTree(self.problem.domain)
-        distance, arms = self._tree.query(places)
-        if active.any() and not distance[active].max() <= SAME_PLACE:
-            reject("observation", "predict", "of a last action at the place of an arm", places)
-        return np.asarray(arms, np.int64)

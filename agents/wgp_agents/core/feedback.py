@@ -31,6 +31,7 @@ LARGEST = 1e140  # rewards beyond it count as it: squares over a small lambda mu
 LONGEST = 2.0**53  # steps that may go by at once: a clock still counts single ones
 OBSERVE = "observe"
 INTS = int, np.int64  # not bool
+NUMBER, ARM = np.zeros(1), np.zeros(1, np.int64)  # to be copied: faster than `np.empty`
 
 
 def checked_rewards(reward: Reward, shape: tuple[int, ...]) -> Array:
@@ -41,9 +42,9 @@ def checked_rewards(reward: Reward, shape: tuple[int, ...]) -> Array:
         shape: What its shape must be: (), or `(B,)`.
     """
     if shape == () and isinstance(reward, float) and -LARGEST <= reward <= LARGEST:
-        one = np.empty(1)  # the usual case, at once
-        one[0] = reward
-        return one
+        number = NUMBER.copy()  # the usual case, at once
+        number[0] = reward
+        return number
     if is_plain(reward, np.float64, shape) and abs(reward).max() <= LARGEST:
         return reward.copy()
     rule = "a finite number" if shape == () else f"finite numbers, in an array {shape}"
@@ -96,11 +97,11 @@ def truth_as_numbers(value: object) -> object:
 
 def checked_actions(action: Action, problem: BanditProblem, owner: str = OBSERVE) -> Actions:
     """Return the actions that a method was given: arms `(B,)`, or points `(B, d)`."""
-    usual = problem.batch_size is None and not problem.continuous
-    if usual and type(action) in INTS and 0 <= action < len(problem.domain):
-        one = np.empty(1, np.int64)  # at once
-        one[0] = action
-        return one
+    usual = type(action) in INTS and problem.batch_size is None and not problem.continuous
+    if usual and 0 <= action < len(problem.domain):  # at once
+        arm: Actions = ARM.copy()
+        arm[0] = action
+        return arm
     batch = () if problem.batch_size is None else (problem.batch_size,)
     plain = is_plain(action, np.int64, batch) and not problem.continuous
     if plain and action.min() >= 0 and action.max() < len(problem.domain):

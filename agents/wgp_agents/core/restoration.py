@@ -128,7 +128,7 @@ class Restoration:
                 self._fault(path, f"is an array {entry.shape} of {entry.dtype}")
             if not now.flags.writeable and np.array_equal(entry, now):
                 return now
-            return np.array(entry, order="K")
+            return np.array(entry, order="C" if now.flags.c_contiguous else "K")
         number = isinstance(now, (bool, int, float, np.generic)) and entry.ndim == 0
         if not (number or now is None or now is NOWHERE):
             self._fault(path, f"is an array {entry.shape}")

@@ -21,6 +21,7 @@ from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import normal_variates
 from wgp_agents.gp.action_sets import Points, Score
 from wgp_agents.gp.surrogates.base import FeatureSurrogate, Prediction, Surrogate
+from wgp_agents.gp.width import WidthTerms
 from wgp_agents.kernels.scores import best_upper_bounds, sampled_scores, upper_bounds
 from wgp_agents.parameters import per_learner
 from wgp_gym.types import Array, Indices, Mask
@@ -159,14 +160,14 @@ class ThompsonSampling(Acquisition):
         return mean + width[:, None] * deviations
 
 
-def best_arms(prediction: Prediction, width: Array, uniform: Array) -> Indices:
+def best_arms(prediction: Prediction, width: WidthTerms, uniform: Array) -> Indices:
     """Return the arm of each learner's largest upper bound, `(B,)`.
 
     It is that of `UpperBound` and `argmax`, in one loop.
 
     Args:
         prediction: The posterior of all arms, `(B, n)`.
-        width: beta, `(B,)`.
+        width: What beta is made of.
         uniform: One draw from [0, 1) for each learner, `(B,)`.
 
     Raises:
@@ -174,7 +175,7 @@ def best_arms(prediction: Prediction, width: Array, uniform: Array) -> Indices:
     """
     mean, _, variance = prediction
     chosen = np.empty(len(mean), np.int64)
-    if not best_upper_bounds(mean, variance, width, uniform, TIE, chosen):
+    if not best_upper_bounds(mean, variance, *width, uniform, TIE, chosen):
         not_finite()
     return chosen
 

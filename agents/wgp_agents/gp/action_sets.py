@@ -182,7 +182,7 @@ class FixedArms(ActionSet):
         max_features: The largest number of features, which overrides the tolerance.
     """
 
-    _constants = ("candidates", "_domain", "_rows", "_points")
+    _constants = ("candidates", "_domain", "_rows", "_by_rows", "_points")
 
     def __init__(
         self,
@@ -198,18 +198,18 @@ class FixedArms(ActionSet):
         super().__init__(features, domain, regularization, tolerances)
         self._domain = domain
         self._rows = features.table  # each step reads a row
+        self._by_rows = self._rows.flags.c_contiguous
         self._nothing = np.zeros(len(regularization))  # what they leave out is negligible
 
     def embed(self, actions: Action) -> Plays:
         """Return arms `(B,)` with their features."""
-        features = np.ascontiguousarray(self.domain_features(actions))
-        return Plays(actions, features, self._nothing, self._domain)
+        return Plays(actions, self.domain_features(actions), self._nothing, self._domain)
 
     def domain_features(self, rows: Indices) -> Array:
         """Return all features of arms, by their index, `(len(rows), m)`."""
-        if self._rows.flags.c_contiguous:
-            return self._rows.take(rows, axis=0)
-        return self.basis.phi.take(rows, axis=1).T
+        if self._by_rows:
+            return self._rows.take(rows, 0)
+        return np.ascontiguousarray(self.basis.phi.take(rows, axis=1).T)
 
 
 class BoxGrid(FixedArms):

@@ -179,7 +179,8 @@ class GPAgent(Agent):
         first = self.surrogate.time_comes_first
         self._record = PlayRecord(problem, time_comes_first=first)
         # Whether each step scores the same arms, whose posterior is at hand: see `_choose`.
-        self._plain = keeps_posterior(self.surrogate) and type(self.action_set) is FixedArms
+        plain = keeps_posterior(self.surrogate) and type(self.acquisition) is UpperBound
+        self._plain = plain and type(self.action_set) is FixedArms
         self._uneven = np.zeros(self.num_learners, bool)  # whose plays were not one step apart
         self._even = True  # whether everybody's were
         self.takes_elapsed = self.surrogate.takes_elapsed
@@ -237,10 +238,10 @@ class GPAgent(Agent):
             if retuned is not None and self.gain_bounds is not None:
                 self.gain_bounds.restart(retuned, surrogate.ratios)
         self.action_set.show(self.arms, self.allowed)
-        plain = self._plain and type(acquisition) is UpperBound
-        if plain and self.allowed is None:  # the usual case, in one loop
+        if self._plain and self.allowed is None:  # the usual case, in one loop
             found = surrogate.predict(self.action_set.candidates)
-            arms = best_arms(found, self._widths(), uniform.draw())
+            terms = self.width.terms(self._record.seen, self.width_gain)
+            arms = best_arms(found, terms, uniform.draw())
             actions = self.action_set.actions_of(arms)
         else:
             draw = acquisition.draw(surrogate, self.action_set.candidates, uniform)

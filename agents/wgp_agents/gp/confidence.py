@@ -12,9 +12,13 @@ from wgp_agents.gp.model import GPModel
 from wgp_agents.gp.width import (
     CONFIDENCE,
     Confidence,
+    SelfNormalised,
     WidthForm,
+    WidthTerms,
     check_spending,
     deng_width,
+    given_terms,
+    self_normalised,
     step_delta,
 )
 from wgp_agents.parameters import norm_bounds, not_drawn, per_learner
@@ -120,10 +124,10 @@ class ConfidenceWidth:
         """Read B of the learners in `mask`; return that of all, None where it is unknown."""
         return self.norm_bound.read(problem, mask, needed=self.by_theory)
 
-    def __call__(
+    def terms(
         self, steps: Callable[[], Indices], gain: Callable[[], Array] | None = None
-    ) -> Array:
-        """Return beta_t, `(B,)`.
+    ) -> WidthTerms:
+        """Return what beta_t is made of.
 
         Args:
             steps: Returns the number of observations so far, `(B,)`.
@@ -131,15 +135,27 @@ class ConfidenceWidth:
         """
         given, model = self._given, self._model
         if isinstance(given, str):
-            delta, bound = self.delta, self.norm_bound.values
+            delta, form = self.delta, self.form
             if self._confidence != "paper":
                 delta = step_delta(self._confidence, delta, steps(), self._horizon)
             known = np.zeros(len(delta)) if gain is None else gain()
-            return self.form(bound, model.noise_scale, model.regularization, delta, known)
+            bound, scale, lam = self.norm_bound.values, model.noise_scale, model.regularization
+            if type(form) is SelfNormalised:
+                return form.terms(bound, scale, lam, delta, known)
+            own = np.broadcast_to(form(bound, scale, lam, delta, known), delta.shape)
+            return given_terms(np.array(own, float))
         if callable(given):
             found, batch = given(steps().copy()), len(self.delta)
-            return per_learner(self._owner, "confidence_width", found, batch, 0.0, math.inf, "left")
-        return given
+            given = per_learner(
+                self._owner, "confidence_width", found, batch, 0.0, math.inf, "left"
+            )
+        return given_terms(given)
+
+    def __call__(
+        self, steps: Callable[[], Indices], gain: Callable[[], Array] | None = None
+    ) -> Array:
+        """Return beta_t, `(B,)`, from what `terms` takes."""
+        return self_normalised(self.terms(steps, gain))
 
 
 def checked_width(

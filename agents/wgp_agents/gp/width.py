@@ -7,6 +7,7 @@ References:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -19,11 +20,15 @@ from wgp_gym.validation import check_choice, reject
 __all__ = [
     "CONFIDENCE",
     "Confidence",
+    "SelfNormalised",
     "WidthForm",
+    "WidthTerms",
     "check_spending",
     "cheung_width",
     "chowdhury_width",
     "deng_width",
+    "given_terms",
+    "self_normalised",
     "step_delta",
     "thompson_width",
 ]
@@ -48,83 +53,100 @@ class WidthForm(Protocol):
         """Return beta_t, `(B,)`."""
 
 
-def deng_width(
-    norm_bound: Array, noise_scale: Array, regularization: Array, delta: Array, gain: Array
-) -> Array:
-    """Return beta_t = B + R / sqrt(lambda) sqrt(2 log(1 / delta) + 2 gain), [Deng22] Algorithm 1.
+WidthTerms = tuple[Array, Array, Array, Array, Array, float, float]
+"""The gain, B, R, lambda, delta, an offset and a factor: see `self_normalised`."""
 
-    Args:
-        norm_bound: B.
-        noise_scale: R.
-        regularization: lambda.
-        delta: The probability with which the bound may fail, at a fixed t.
-        gain: The realised double-weighted gain. Deviation: [Deng22] has its maximum over all
-            plays, gamma-bar, which cannot be computed and is never smaller; the self-normalised
-            inequality behind the bound holds for the realised gain.
+
+def self_normalised(terms: WidthTerms) -> Array:
+    """Return beta = B + R ((2 gain + offset + factor log(1 / delta)) / lambda)^{1/2}, `(B,)`.
+
+    All that the self-normalised inequality gives is of this form. It is computed at each step, by
+    itself or in one loop with what it is needed for: numpy would take a call for each operation.
     """
-    return self_normalised(norm_bound, noise_scale, regularization, delta, gain, 0.0, 2.0)
+    width = np.empty(len(terms[0]))
+    fill_widths(*terms, width)
+    return width
 
 
-def chowdhury_width(
-    norm_bound: Array, noise_scale: Array, regularization: Array, delta: Array, gain: Array
-) -> Array:
-    """Return B + R sqrt(2 (gain + 1 + log(1 / delta))), Theorem 2 of [CG17].
+def given_terms(width: Array) -> WidthTerms:
+    """Return the terms of widths that are known, `(B,)`: with these R is 0."""
+    zero, one = np.zeros(len(width)), np.ones(len(width))
+    return zero, width, zero, one, one, 0.0, 0.0
 
-    It belongs to lambda = 1 + 2 / T.
+
+@dataclass(frozen=True)
+class SelfNormalised:
+    """A `WidthForm` of the kind that `self_normalised` computes.
+
+    Attributes:
+        offset: As there.
+        factor: As there.
+        unit: Whether lambda counts as 1.
+        share: Which part of delta counts.
     """
-    return self_normalised(norm_bound, noise_scale, np.ones_like(gain), delta, gain, 2.0, 2.0)
+
+    offset: float = 0.0
+    factor: float = 2.0
+    unit: bool = False
+    share: float = 1.0
+
+    def terms(
+        self,
+        norm_bound: Array,
+        noise_scale: Array,
+        regularization: Array,
+        delta: Array,
+        gain: Array,
+    ) -> WidthTerms:
+        """Return what beta is made of, from arrays `(B,)`."""
+        if self.unit:
+            regularization = np.ones_like(gain)
+        if self.share != 1.0:
+            delta = self.share * delta
+        return gain, norm_bound, noise_scale, regularization, delta, self.offset, self.factor
+
+    def __call__(
+        self,
+        norm_bound: Array,
+        noise_scale: Array,
+        regularization: Array,
+        delta: Array,
+        gain: Array,
+    ) -> Array:
+        """Return beta_t, elementwise."""
+        given = np.broadcast_arrays(norm_bound, noise_scale, regularization, delta, gain)
+        terms = self.terms(*(np.array(part, float).reshape(-1) for part in given))
+        return self_normalised(terms).reshape(given[0].shape)
 
 
-def thompson_width(
-    norm_bound: Array, noise_scale: Array, regularization: Array, delta: Array, gain: Array
-) -> Array:
-    """Return B + R sqrt(2 (gain + 1 + log(2 / delta))), Algorithm 2 of [CG17].
+deng_width = SelfNormalised()
+"""beta_t = B + R / sqrt(lambda) sqrt(2 log(1 / delta) + 2 gain), [Deng22] Algorithm 1.
 
-    It belongs to lambda = 1 + 2 / T.
-    """
-    return chowdhury_width(norm_bound, noise_scale, regularization, delta / 2, gain)
+delta is the probability with which the bound may fail, at a fixed t; the gain is the realised
+double-weighted one. Deviation: [Deng22] has its maximum over all plays, gamma-bar, which cannot be
+computed and is never smaller; the self-normalised inequality behind the bound holds for the
+realised gain.
+"""
+
+chowdhury_width = SelfNormalised(offset=2.0, unit=True)
+"""B + R sqrt(2 (gain + 1 + log(1 / delta))), Theorem 2 of [CG17].
+
+It belongs to lambda = 1 + 2 / T.
+"""
+
+thompson_width = SelfNormalised(offset=2.0, unit=True, share=0.5)
+"""B + R sqrt(2 (gain + 1 + log(2 / delta))), Algorithm 2 of [CG17].
+
+It belongs to lambda = 1 + 2 / T.
+"""
 
 
-def cheung_width(
-    norm_bound: Array,
-    noise_scale: Array,
-    regularization: Array,
-    delta: Array,
-    gain: Array,
-    *,
-    dim: int,
-) -> Array:
+def cheung_width(dim: int) -> SelfNormalised:
     """Return beta = B + R / sqrt(lambda) sqrt(2 gain + d log(1 / delta)), [CSZ19], d the dimension.
 
     With the gain d / 2 log(1 + w / (lambda d)) and times sqrt(lambda) it is SW-LinUCB's.
     """
-    return self_normalised(norm_bound, noise_scale, regularization, delta, gain, 0.0, dim)
-
-
-def self_normalised(
-    norm_bound: Array,
-    noise_scale: Array,
-    regularization: Array,
-    delta: Array,
-    gain: Array,
-    offset: float,
-    factor: float,
-) -> Array:
-    """Return B + R ((2 gain + offset + factor log(1 / delta)) / lambda)^{1/2}, elementwise.
-
-    All that the self-normalised inequality gives is of this form. It is computed at each step, in
-    one loop: numpy would take a call for each operation.
-    """
-    shape = np.shape(gain)
-    others = norm_bound, noise_scale, regularization, delta
-    if len(shape) != 1 or any(np.shape(other) != shape for other in others):
-        given = np.broadcast_arrays(norm_bound, noise_scale, regularization, delta, gain)
-        a, b, c, d, e = (array.flatten() for array in given)
-        return self_normalised(a, b, c, d, e, offset, factor).reshape(given[0].shape)
-    width = np.empty(shape)
-    parts = norm_bound, noise_scale, regularization, delta, gain
-    fill_widths(*parts, offset, float(factor), width)
-    return width
+    return SelfNormalised(factor=float(dim))
 
 
 def step_delta(confidence: Confidence, delta: Array, steps: Indices, horizon: int | None) -> Array:

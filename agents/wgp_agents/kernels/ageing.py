@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_agents.kernels.gram import DiscountArrays
+from wgp_agents.kernels.gram_arrays import DiscountArrays
 from wgp_agents.kernels.jit import compiled
 from wgp_agents.kernels.linalg import flushed
 from wgp_gym.types import Array

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from wgp_agents.kernels.basis import Basis
-from wgp_agents.kernels.gram import DiscountArrays
+from wgp_agents.kernels.gram_arrays import DiscountArrays
 from wgp_gym.types import Array
 
 __all__ = [

@@ -13,12 +13,12 @@ import math
 
 import numpy as np
 
+from wgp_agents.kernels.cholesky import cholesky
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import (
     FIRST,
     add_outer,
     backward,
-    cholesky,
     column_squares,
     combine_rows,
     dot,

@@ -23,12 +23,12 @@ from typing import NamedTuple
 import numpy as np
 
 from wgp_agents.kernels.basis import Basis
+from wgp_agents.kernels.cholesky import semidefinite_factor
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import (
     combine_rows,
     dot,
     quadratic_forms,
-    semidefinite_factor,
     transposed_product,
 )
 from wgp_gym.types import Array, Indices, Mask

@@ -21,8 +21,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wgp_agents.kernels.cholesky import cholesky
 from wgp_agents.kernels.jit import compiled, subroutine
-from wgp_agents.kernels.linalg import FIRST, backward, cholesky, copy, dot, forward
+from wgp_agents.kernels.linalg import (
+    FIRST,
+    backward,
+    copy,
+    dot,
+    forward,
+)
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from wgp_agents.kernels.cholesky import cholesky
 from wgp_agents.kernels.glm import (
     COARSE,
     DECREASE,
@@ -23,7 +24,13 @@ from wgp_agents.kernels.glm import (
     sigmoid,
 )
 from wgp_agents.kernels.jit import compiled, subroutine
-from wgp_agents.kernels.linalg import FIRST, backward, cholesky, copy, dot, forward
+from wgp_agents.kernels.linalg import (
+    FIRST,
+    backward,
+    copy,
+    dot,
+    forward,
+)
 from wgp_gym.types import Array, Mask
 
 __all__ = ["confine"]

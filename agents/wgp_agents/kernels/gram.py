@@ -9,16 +9,17 @@ A2 + lambda I = R2^T R2.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from wgp_agents.kernels.basis import Basis
+from wgp_agents.kernels.cholesky import cholesky
+from wgp_agents.kernels.gram_arrays import DiscountArrays, arrays_at
+from wgp_agents.kernels.handle import basis_at
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import (
     FIRST,
     backward,
-    cholesky,
     combine_rows,
     copy,
     flushed,
@@ -30,7 +31,6 @@ from wgp_agents.kernels.linalg import (
 from wgp_gym.types import Array, Indices, Mask
 
 __all__ = [
-    "DiscountArrays",
     "add",
     "context_posteriors",
     "deviations",
@@ -42,30 +42,6 @@ __all__ = [
 ]
 
 ARM_BLOCK = 128  # arms solved for together: with few features they fit the first-level cache
-
-
-class DiscountArrays(NamedTuple):
-    """What is kept of discounted data.
-
-    Attributes:
-        gram: A, `(B, m, m)`.
-        target: b, `(B, m)`.
-        lost: What rounding has taken from it where nothing fades, `(B, m)`.
-        double_gram: A2, `(B, m, m)`.
-        mean: Posterior means, `(B, n)`.
-        variance: Posterior variances, `(B, n)`.
-        gain: Double-weighted information gains, `(B,)`.
-        tight: Variances of [Deng22] Theorem 2 of all arms, `(B, n)`; `(B, 0)` if not wanted.
-    """
-
-    gram: Array
-    target: Array
-    lost: Array
-    double_gram: Array
-    mean: Array
-    variance: Array
-    gain: Array
-    tight: Array
 
 
 @subroutine
@@ -266,36 +242,26 @@ def fill_posteriors(active: Mask, basis: Basis, state: DiscountArrays, tight: Ar
 
 @compiled
 def learn(
+    active: Mask,
     features: Array,
     rewards: Array,
-    active: Mask,
     discount: Array,
-    phi: Array,
-    regularization: Array,
-    rank: Indices,
-    residual: Array,
-    prior: Array,
-    gram: Array,
-    target: Array,
-    lost: Array,
-    double_gram: Array,
-    mean: Array,
-    variance: Array,
-    gain: Array,
+    table: Indices,
     tight: Array | None,
 ) -> None:
     """Discount, add an observation and compute the posterior of every active learner.
 
-    Arrays come one by one, those of `Basis` and of `DiscountArrays`: a call from Python takes
-    several times as long with tuples of them. `tight` is None if it is not wanted.
+    `table` is that of the `Handle` of `Basis` and `DiscountArrays`; `tight` is None if it is not
+    wanted.
     """
-    basis, size = Basis(phi, regularization, rank, residual, prior), len(phi)
-    # `tight` has no part in the state here: it may be None
-    state = DiscountArrays(gram, target, lost, double_gram, mean, variance, gain, variance)
-    R, R2, work = np.empty((size, size)), np.empty((size, size)), np.empty(size)
+    basis, state = basis_at(table), arrays_at(table)
+    size = len(basis.phi)
+    room = np.empty((2 * size + 1, size))
+    R, R2, work = room[:size], room[size : 2 * size], room[2 * size]
     for i in range(len(active)):
         if active[i]:
-            fade_and_add(i, 1.0, features[i, : rank[i]], rewards[i], discount[i], state)
+            f = features[i, : basis.rank[i]]
+            fade_and_add(i, 1.0, f, rewards[i], discount[i], state)
             fill_posterior(i, basis, state, tight, R, R2, work)
 
 

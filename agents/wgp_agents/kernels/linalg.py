@@ -12,7 +12,6 @@ error message for it, which takes seconds.
 
 from __future__ import annotations
 
-import math
 from typing import cast
 
 import numpy as np
@@ -24,8 +23,6 @@ __all__ = [
     "FIRST",
     "add_outer",
     "backward",
-    "cholesky",
-    "cholesky_row",
     "column_squares",
     "combine_rows",
     "copy",
@@ -35,7 +32,6 @@ __all__ = [
     "inverse",
     "largest",
     "quadratic_forms",
-    "semidefinite_factor",
     "smallest",
     "subtract_from_two",
     "subtract_rows",
@@ -136,48 +132,6 @@ def subtract_from_two(R: Array, i: int, Y: Array, upper: Array, lower: Array) ->
         for a in range(n):
             upper[a] -= u1 * first[a] + u2 * second[a]
             lower[a] -= l1 * first[a] + l2 * second[a]
-
-
-@subroutine
-def cholesky(A: Array, m: int, shift: float, least: float, R: Array) -> None:
-    """Compute R, `(m, m)`, of A + shift I = R^T R. R may be A itself.
-
-    A pivot below `least` of its diagonal element is raised to that: rounding has spoilt it.
-    """
-    for i in range(m):
-        cholesky_row(A, i, m, shift, least, R)
-
-
-@subroutine
-def cholesky_row(A: Array, i: int, m: int, shift: float, least: float, R: Array) -> None:
-    """Compute row i of `cholesky`, after those above it."""
-    row = R[i, i:m]
-    copy(A[i, i:m], row)
-    row[0] += shift
-    floor = least * row[0]
-    # Subtract what the rows above account for; scale by the pivot's root.
-    subtract_rows(R, i, R, i, row)
-    if row[0] < floor:
-        row[0] = floor
-    scale = 1.0 / math.sqrt(row[0])
-    for j in range(m - i):
-        row[j] *= scale
-
-
-@subroutine
-def semidefinite_factor(A: Array, m: int, lost: float, R: Array) -> None:
-    """Compute R of A = R^T R for a singular A.
-
-    A pivot of at most `lost` of its diagonal element is rounding: its row becomes zero.
-    """
-    for i in range(m):
-        row = R[i, i:m]
-        copy(A[i, i:m], row)
-        size = row[0]
-        subtract_rows(R, i, R, i, row)
-        scale = 1.0 / math.sqrt(row[0]) if row[0] > lost * size else 0.0
-        for j in range(m - i):
-            row[j] *= scale
 
 
 @subroutine

@@ -11,12 +11,22 @@ from typing import NamedTuple
 import numpy as np
 
 from wgp_agents.kernels.basis import Basis
+from wgp_agents.kernels.cholesky import cholesky
 from wgp_agents.kernels.gram import add, information_gain, posterior
+from wgp_agents.kernels.handle import (
+    MODEL,
+    Handle,
+    basis_at,
+    cube_at,
+    index_matrix_at,
+    indices_at,
+    matrix_at,
+    vector_at,
+)
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import (
     FIRST,
     add_outer,
-    cholesky,
     combine_rows,
     dot,
     forward,
@@ -109,21 +119,37 @@ def rank_one(
 
 
 def rank_one_update(
+    active: Mask,
     sign: float,
     arms: Indices,
     rewards: Array,
-    active: Mask,
     basis: Basis,
     state: RankOneArrays,
+    handle: Handle,
 ) -> None:
     """Add (sign 1) or remove (sign -1) one observation of every active learner.
 
     Now and then, or where a change would lose digits, all is computed anew.
     """
     stale = np.zeros(len(arms), np.bool_)
-    arrays = (*basis, *state)
-    if change_inverses(sign, arms, rewards, active, REFRESH, stale, *arrays):
+    table = handle.table(basis, state)
+    if change_inverses(sign, arms, rewards, active, REFRESH, stale, table):
         refactorise(stale, basis, state)
+
+
+@subroutine
+def arrays_at(table: Indices) -> RankOneArrays:
+    """Return a model's arrays from the table of its handle."""
+    return RankOneArrays(
+        cube_at(table, MODEL),
+        matrix_at(table, MODEL + 1),
+        matrix_at(table, MODEL + 2),
+        vector_at(table, MODEL + 3),
+        index_matrix_at(table, MODEL + 4),
+        matrix_at(table, MODEL + 5),
+        matrix_at(table, MODEL + 6),
+        indices_at(table, MODEL + 7),
+    )
 
 
 @compiled
@@ -134,34 +160,24 @@ def change_inverses(
     active: Mask,
     refresh: int,
     stale: Mask,
-    phi: Array,
-    regularization: Array,
-    rank: Indices,
-    residual: Array,
-    prior: Array,
-    inverse: Array,
-    mean: Array,
-    variance: Array,
-    gain: Array,
-    counts: Indices,
-    sums: Array,
-    lost: Array,
-    age: Indices,
+    table: Indices,
 ) -> bool:
     """Do what `rank_one_update` does; mark in `stale` `(B,)` whose posterior has yet to follow.
 
-    That is after `refresh` changes, or where one would lose digits. Arrays come one by one: of a
-    tuple, Python's call takes far longer.
+    That is after `refresh` changes, or where one would lose digits. `table` is that of the `Handle`
+    of `Basis` and `RankOneArrays`.
 
     Returns:
         Whether there is one.
     """
+    basis, state = basis_at(table), arrays_at(table)
+    phi, counts, sums, lost, age = basis.phi, state.counts, state.sums, state.lost, state.age
     size, n = phi.shape
     f, u, along, any_stale = np.empty(size), np.empty(size), np.empty(n), False
     for i in range(len(arms)):
         if not active[i]:
             continue
-        arm, m, reward = arms[i], rank[i], rewards[i]
+        arm, m, reward = arms[i], basis.rank[i], rewards[i]
         # Keep count, so that all can be computed anew.
         counts[i, arm] += 1 if sign > 0 else -1
         add(sums[i], lost[i], arm, sign * reward)
@@ -169,12 +185,19 @@ def change_inverses(
             sums[i, arm] = lost[i, arm] = 0.0
         change = math.nan
         if age[i] < refresh:
-            of_learner = regularization[i], inverse[i], mean[i], variance[i]
-            change = rank_one(sign, arm, reward, m, phi, *of_learner, f[:m], u[:m], along)
+            lam, P, mean, variance = (
+                basis.regularization[i],
+                state.inverse[i],
+                state.mean[i],
+                state.variance[i],
+            )
+            change = rank_one(
+                sign, arm, reward, m, phi, lam, P, mean, variance, f[:m], u[:m], along
+            )
         if math.isnan(change):
             stale[i] = any_stale = True
         else:
-            gain[i] += change
+            state.gain[i] += change
             age[i] += 1
     return any_stale
 

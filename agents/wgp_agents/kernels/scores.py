@@ -98,15 +98,46 @@ def upper_bounds(mean: Array, variance: Array, width: Array, bounds: Array) -> N
             bounds[i, a] = finite(mean[i, a] + width[i] * math.sqrt(variance[i, a]))
 
 
+@subroutine
+def width_of(
+    gain: float,
+    norm_bound: float,
+    noise_scale: float,
+    regularization: float,
+    delta: float,
+    offset: float,
+    factor: float,
+) -> float:
+    """Return beta: see `wgp_agents.gp.width.self_normalised`."""
+    square = (2.0 * gain + offset - factor * math.log(delta)) / regularization
+    return norm_bound + noise_scale * math.sqrt(square)
+
+
 @compiled
 def best_upper_bounds(
-    mean: Array, variance: Array, width: Array, uniform: Array, tie: float, chosen: Indices
+    mean: Array,
+    variance: Array,
+    gain: Array,
+    norm_bound: Array,
+    noise_scale: Array,
+    regularization: Array,
+    delta: Array,
+    offset: float,
+    factor: float,
+    uniform: Array,
+    tie: float,
+    chosen: Indices,
 ) -> bool:
-    """Fill in the arm of the largest of the `upper_bounds` of every learner, as `fill_argmax`."""
+    """Fill in the arm of the largest of the `upper_bounds` of every learner, as `fill_argmax`.
+
+    Their widths are those of `fill_widths`.
+    """
     row, numbers = np.empty(mean.shape[1]), True
     for i in range(len(mean)):
+        of_learner = gain[i], norm_bound[i], noise_scale[i], regularization[i], delta[i]
+        width = width_of(*of_learner, offset, factor)
         for a in range(len(row)):
-            row[a] = finite(mean[i, a] + width[i] * math.sqrt(variance[i, a]))
+            row[a] = finite(mean[i, a] + width * math.sqrt(variance[i, a]))
         chosen[i] = pick(row, uniform[i], tie)
         numbers &= chosen[i] >= 0
     return numbers
@@ -114,19 +145,19 @@ def best_upper_bounds(
 
 @compiled
 def fill_widths(
+    gain: Array,
     norm_bound: Array,
     noise_scale: Array,
     regularization: Array,
     delta: Array,
-    gain: Array,
     offset: float,
     factor: float,
     width: Array,
 ) -> None:
     """Compute the confidence widths of `wgp_agents.gp.width.self_normalised`, `(B,)` each."""
     for i in range(len(width)):
-        square = (2.0 * gain[i] + offset - factor * math.log(delta[i])) / regularization[i]
-        width[i] = norm_bound[i] + noise_scale[i] * math.sqrt(square)
+        of_learner = gain[i], norm_bound[i], noise_scale[i], regularization[i], delta[i]
+        width[i] = width_of(*of_learner, offset, factor)
 
 
 @compiled

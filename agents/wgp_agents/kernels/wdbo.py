@@ -11,11 +11,10 @@ import math
 import numpy as np
 
 from wgp_agents.kernels.basis import Basis
+from wgp_agents.kernels.cholesky import cholesky, cholesky_row
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_agents.kernels.linalg import (
     add_outer,
-    cholesky,
-    cholesky_row,
     combine_rows,
     dot,
     inverse,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -81,7 +80,7 @@ class BOBLinUCB(GPAgent):
             reject("windows", owner, "whole numbers", windows)
         over = bandit_over(owner, problem, self.block_length, self.windows, gamma, reward_range)
         self.candidate = over.candidate
-        form = partial(cheung_width, dim=dim)
+        form = cheung_width(dim)
         parameters = linear_parameters(owner, common)
         super().__init__(
             env, surrogate=WindowSurrogate, width_form=form, restart_rule=over, **parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Unpack
 
 from numpy.typing import ArrayLike
@@ -36,6 +35,6 @@ class SWLinUCB(GPAgent):
     def __init__(
         self, env: EnvLike, *, window: ArrayLike | None = None, **common: Unpack[TunedParameters]
     ) -> None:
-        form = partial(cheung_width, dim=linear_dim(problem_reader(env)()))
+        form = cheung_width(linear_dim(problem_reader(env)()))
         parameters = tuned_parameters("SWLinUCB", "window", window, common)
         super().__init__(env, surrogate=WindowSurrogate, width_form=form, **parameters)

@@ -12,7 +12,7 @@ from wgp_agents.gp.surrogates import posteriors
 from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.gp.surrogates.posteriors import GramPosterior
 from wgp_agents.kernels import blas, gram
-from wgp_agents.kernels.gram import DiscountArrays
+from wgp_agents.kernels.gram_arrays import DiscountArrays
 from wgp_agents.kernels.kernel_form import (
     ArmPredictor,
     ArmSums,

@@ -12,7 +12,8 @@ import numpy as np
 from wgp_agents.gp.action_sets import ActionSet, FixedArms, Plays
 from wgp_agents.gp.surrogates.base import Predictor
 from wgp_agents.kernels import blas, gram
-from wgp_agents.kernels.gram import DiscountArrays
+from wgp_agents.kernels.gram_arrays import DiscountArrays
+from wgp_agents.kernels.handle import Handle
 from wgp_agents.kernels.rank_one import (
     NEVER,
     REFRESH,
@@ -54,6 +55,7 @@ class RankOnePosterior:
         self._large = basis.rank * n >= LARGE
         self._any_large = bool(self._large.any())
         self._spread = self._large & (basis.regularization >= LEAST_SPREAD)
+        self._handle = Handle()
         self.arrays = RankOneArrays(
             inverse=np.zeros((batch, m, m)),
             mean=np.zeros((batch, n)),
@@ -89,11 +91,8 @@ class RankOnePosterior:
         """Add (sign 1) or remove (sign -1) one observation of every learner in `active`."""
         plain = active & ~self._large if self._any_large else active
         arms, (m, n) = plays.actions, self.basis.phi.shape
-
-        def _change(mine: Mask) -> None:
-            rank_one_update(sign, arms, rewards, mine, self.basis, self.arrays)
-
-        over_learners(_change, plain, 2.0 * m * (m + n))
+        model = self.basis, self.arrays, self._handle
+        over_learners(rank_one_update, plain, 2.0 * m * (m + n), sign, arms, rewards, *model)
         if self._any_large:
             self._change_large(sign, plays, rewards, active & self._large)
 
@@ -101,10 +100,10 @@ class RankOnePosterior:
         """Do what `change` does, and compute what is to be computed anew part by part."""
         basis, arrays, features_of = self.basis, self.arrays, self._features_of
         stale = np.zeros(len(active), bool)  # whose change would have lost digits, or is the last
-        given = (*basis, *arrays)
+        table = self._handle.table(basis, arrays)
         for mine, refresh in ((self._spread, NEVER), (~self._spread, REFRESH)):
             mine = mine & active
-            change_inverses(sign, plays.actions, rewards, mine, refresh, stale, *given)
+            change_inverses(sign, plays.actions, rewards, mine, refresh, stale, table)
         compute_anew(stale, features_of, basis, arrays)
         if sign > 0:  # an addition follows each removal
             refresh_parts(active & self._spread, features_of, basis, arrays)
@@ -153,7 +152,7 @@ class GramPosterior:
         self._lazy = is_lazy(action_set) & lazy
         self._eager = self._many & ~self._lazy
         self.lazy_learners: list[int] = np.flatnonzero(self._lazy).tolist()
-        self._keep = np.ones(batch)
+        self._keep, self._handle = np.ones(batch), Handle()
         self.arrays = DiscountArrays(
             gram=np.zeros((batch, m, m)),
             target=np.zeros((batch, m)),
@@ -197,13 +196,9 @@ class GramPosterior:
     def _learn_at_once(self, plays: Plays, rewards: Array, active: Mask, discount: Array) -> None:
         """Discount, add and compute the posterior of learners with few features, in one loop."""
         features, rewards = self.scaled(plays, rewards)
-        arrays = self.arrays if self.tight else (*self.arrays[:-1], None)
-        basis = self.basis
-
-        def _learn(mine: Mask) -> None:
-            gram.learn(features, rewards, mine, discount, *basis, *arrays)
-
-        over_learners(_learn, active, self._work)
+        table = self._handle.table(self.basis, self.arrays)
+        tight = self.arrays.tight if self.tight else None
+        over_learners(gram.learn, active, self._work, features, rewards, discount, table, tight)
 
     def fade(self, discount: Array, active: Mask) -> None:
         """Discount the past of the learners in `active` by `(B,)`, and add nothing."""
@@ -250,11 +245,7 @@ class GramPosterior:
 
     def refresh(self, active: Mask) -> None:
         """Compute the posteriors of the learners in `active` from A and b."""
-
-        def _fill(mine: Mask) -> None:
-            gram.posteriors(mine, self.basis, self.arrays)
-
-        over_learners(_fill, active & self._few, self._work)
+        over_learners(gram.posteriors, active & self._few, self._work, self.basis, self.arrays)
         if self._any_many:
             blas.posteriors(active & self._eager, self.basis, self.arrays)
         if self.lazy_learners:

@@ -1,0 +1,125 @@
+"""An agent as a policy: it chooses from observations alone, as stable-baselines3 asks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wgp_agents.core.feedback import checked_starts, clipped
+from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
+from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.stateful import Stateful, locked
+from wgp_agents.core.units import Units
+from wgp_agents.core.wrapped import Wrapped
+from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Actions, Array, Indices, Mask, Observation
+from wgp_gym.validation import reject
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
+
+__all__ = ["Policy"]
+
+SAME_PLACE = 1e-6  # an observation shows points in single precision
+
+
+class Policy(Stateful):
+    """What learns from an observation and chooses, by the methods of `wgp_agents.base.Agent`.
+
+    Attributes:
+        problem, arms, allowed: See `Agent`.
+    """
+
+    _constants: ClassVar[tuple[str, ...]] = ("_tree",)
+    problem: BanditProblem
+    arms: Array | None
+    allowed: Mask | None
+    _unanswered: Indices
+    _tree: KDTree | None
+    _wrapped: Wrapped
+    _units: Units
+
+    @abstractmethod
+    def _begin(self, mask: Mask) -> None:
+        """Restart the learners in `mask` `(B,)` on the episode that is on now."""
+
+    @abstractmethod
+    def _choose(self, uniform: UniformStreams) -> Actions:
+        """Return the actions of all learners: arms `(B,)` or points `(B, d)`."""
+
+    @abstractmethod
+    def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
+        """Learn from one play of every learner in `active` `(B,)`.
+
+        Where arms are drawn anew at each step, `actions` are the points played, `(B, d)`.
+        """
+
+    @locked
+    def predict(
+        self,
+        observation: Observation,
+        state: object = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = True,
+    ) -> tuple[Actions, None]:
+        """Choose actions from observations alone, as stable-baselines3 asks a policy.
+
+        An observation shows the last action and its reward, so the agent learns from it before
+        it acts. A learner restarts where its episode does.
+
+        Args:
+            observation: `(3 + d,)`, or `(B, 3 + d)` from a vector environment; with the arms of
+                the step behind, where these are drawn anew.
+            state: Not used: an agent holds its own.
+            episode_start: Whether each episode has just begun, `(B,)`. Without it, an
+                observation that shows no last action begins one.
+            deterministic: Not used: an agent's draws are part of it.
+
+        Returns:
+            The actions (an array, as stable-baselines3 returns), and None.
+
+        Raises:
+            ValueError: If there is not one observation of the bare environment for each learner,
+                a number in them is none that the task shows, a wrapper changes them, or there is
+                not one `episode_start` for each learner. The agent is then as it was.
+        """
+        self._wrapped.check_shown("predict")
+        rows = checked_rows(rows_of(observation, self.problem, self.num_learners), self.problem)
+        fresh = rows[:, 1] == 0
+        if episode_start is not None:
+            fresh = fresh | checked_starts(episode_start, self.num_learners)
+        streams = self._streams
+        if streams is None:
+            streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
+        dim = self.problem.domain.shape[1]
+        rewards = np.where(fresh, 0.0, rows[:, 2 + dim])
+        if not np.isfinite(rewards).all():
+            reject("observation", "predict", "of a finite last reward", rewards)
+        shown = shown_arms(rows, self.problem) if self.problem.contextual else None
+        actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
+        self._units.watch(rewards, ~fresh, stacklevel=6)  # the lock is a frame
+        if fresh.any():
+            self._begin(fresh)
+        self._streams = streams
+        if not fresh.all():
+            self._learn(actions, clipped(rewards), ~fresh)
+        self.arms, self.allowed = shown, None
+        self._unanswered[:] = 1
+        chosen = self._wrapped.outwards(self._choose(streams))
+        return (chosen if np.ndim(observation) == 2 else chosen[0]), None
+
+    def _decode(self, places: Array, active: Mask) -> Actions:
+        """Return the actions at `places` `(B, d)`, as an observation shows them."""
+        if self.problem.continuous or self.problem.contextual:
+            return places
+        if self._tree is None:
+            from scipy.spatial import KDTree  # as slow to import as all the rest
+
+            self._tree = KDTree(self.problem.domain)
+        distance, arms = self._tree.query(places)
+        if active.any() and not distance[active].max() <= SAME_PLACE:
+            reject("observation", "predict", "of a last action at the place of an arm", places)
+        return np.asarray(arms, np.int64)

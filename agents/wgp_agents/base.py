@@ -21,6 +21,7 @@ from wgp_agents.core.feedback import (
     clipped,
     of_active,
 )
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.stateful import Stateful, locked
@@ -75,7 +76,7 @@ class Agent(Stateful, ABC):
     """Whether time may go by otherwise than by one step a play: see `observe` and `elapse`."""
     learns_by_acting: bool = True
     """Whether `act` may change more of the state than random streams, `arms` and `allowed`."""
-    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows", "_shape")
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows", "_shape", "_made_for")
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__()
@@ -91,6 +92,7 @@ class Agent(Stateful, ABC):
         self._unanswered = np.zeros(self.num_learners, np.int64)
         self._tree: KDTree | None = None
         owner = type(self).__name__
+        self._made_for: MadeFor | None = None  # where a model was
         self._wrapped = read_wrappers(env, owner)
         self._units = Units(owner, self.num_learners)
 
@@ -177,7 +179,10 @@ class Agent(Stateful, ABC):
 
     def _begin(self, mask: Mask) -> None:
         self._known_origin()
-        self.problem = self._read_problem()
+        problem = self._read_problem()
+        if self._made_for is not None:
+            self._made_for.check(problem)
+        self.problem = problem
         if mask.all():
             self.arms = self.allowed = None
         self._unanswered[mask] = 0

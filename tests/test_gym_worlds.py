@@ -117,7 +117,7 @@ def test_a_batch_is_the_single_environments(make_env: Make, world: Worlds) -> No
     parameters = {"horizon": 40, "told": "law", **parameters}
     vector = make_vector(name, 5, **parameters)
     actions = actions_for(vector, 85)  # two episodes
-    found = [vector.reset(seed=7), *(vector.step(action) for action in actions)]
+    found: list[Any] = [vector.reset(seed=7), *(vector.step(action) for action in actions)]
     for i in range(5):
         single = make_env(name, **parameters)
         alone: list[Any] = [single.reset(seed=7 + i)]
@@ -146,7 +146,8 @@ def test_numbers_are_log_uniform_and_names_uniform() -> None:
         names.append(type(kernel).__name__)
         if isinstance(kernel, SquaredExponential | Matern):
             length.append(named(kernel)["lengthscale"])
-        noise.append(float(np.squeeze(episode.noise_scale)))
+        assert isinstance(episode.noise_scale, float)
+        noise.append(episode.noise_scale)
     for found, (low, high) in ((noise, NOISE), (length, LENGTHS)):
         assert low <= min(found) <= max(found) <= high
         assert stats.kstest(found, stats.loguniform(low, high).cdf).pvalue > P_VALUE
@@ -155,6 +156,15 @@ def test_numbers_are_log_uniform_and_names_uniform() -> None:
     # Independent of each other: ranks of two uniforms.
     short = np.array([one for one, name in zip(noise, names, strict=True) if name != "Linear"])
     assert stats.spearmanr(short, length).pvalue > P_VALUE
+
+
+def test_laws_have_a_stream_of_their_own(make_env: Make) -> None:
+    env = make_env(ABRUPT, noise_std=NOISE)
+    env.reset(seed=5)
+    entropy = np.random.default_rng(5).integers(2**63, size=2).tolist()
+    own = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(1,)))
+    expected = 0.05 * 20 ** own.random(2)[1]  # the first number is that of the rate of changes
+    assert env.problem.noise_scale == pytest.approx(expected, rel=1e-12)
 
 
 def changed_steps(**parameters: Any) -> NDArray[np.bool_]:
@@ -315,10 +325,8 @@ def test_options_of_a_vector_environment_are_for_all(make_env: Make) -> None:
     assert named(vector.problem.kernel) == {"kernel": "matern", "lengthscale": 0.1}
     actions = actions_for(vector, 7)
     found = [vector.step(action) for action in actions]
-    assert named(vector.problem.kernel) == {
-        "kernel": "se",
-        "lengthscale": 0.2,
-    }  # the episodes after these
+    usual = {"kernel": "se", "lengthscale": 0.2}
+    assert named(vector.problem.kernel) == usual  # of the episodes after these
     for i in range(3):
         single = make_env(ABRUPT, horizon=6, noise_std=NOISE, **TIMES)
         single.reset(seed=3 + i, options={"lengthscale": 0.1, "kernel": "matern"})

@@ -449,10 +449,10 @@ def test_a_law_is_not_the_callers(make_env: Make) -> None:
 class Louder(LinearTask):
     """A task of one's own that says itself what may be drawn of it."""
 
-    drawable: ClassVar = {"loudness": "range"}
+    drawable: ClassVar = {"loudness": "range", "length": "range"}
 
-    def __init__(self, loudness: float) -> None:
-        super().__init__("rotation", horizon=10, norm_bound=loudness)
+    def __init__(self, loudness: float = 0.5, length: float = 10) -> None:
+        super().__init__("rotation", horizon=int(length), norm_bound=loudness)
 
 
 def test_a_task_of_ones_own_says_what_may_be_drawn() -> None:
@@ -465,6 +465,8 @@ def test_a_task_of_ones_own_says_what_may_be_drawn() -> None:
     assert all(0.1 <= bound <= 1 for bound in bounds if bound is not None)
     env.reset(options={"loudness": 0.5})
     assert env.problem.norm_bound == pytest.approx(0.5)
+    with pytest.raises(ValueError, match=r"'drawable' .* Louder must be .* that leave T and"):
+        BanditEnv(f"{__name__}:Louder", length=[10.0, 20.0])
 
 
 def test_single_environments_in_a_row_are_the_native_batch() -> None:

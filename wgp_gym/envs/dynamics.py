@@ -87,6 +87,17 @@ class Dynamics:
         drawn = self._episodes
         return [] if drawn is None else [drawn.of_batch(i) for i in range(self.batch)]
 
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """B and B_T of the episodes, `(B,)` each, whatever learners are told.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        self._require_reset()
+        assert self._episodes is not None
+        return np.array(self._episodes.norm_bound), np.array(self._episodes.variation_budget)
+
     def reset(self, generators: list[np.random.Generator]) -> None:
         """Draw the next B episodes, each from its own generator."""
         entropy = entropy_of(generators)

@@ -17,7 +17,7 @@ from wgp_gym.envs.dynamics import REWARD_LIMIT, Dynamics
 from wgp_gym.envs.laws import RATE, TIMES, settable
 from wgp_gym.envs.random_task import RandomTask, make_task
 from wgp_gym.envs.task import Task, load_task
-from wgp_gym.types import Action, Actions, Info, Json
+from wgp_gym.types import Action, Actions, Array, Info, Json
 from wgp_gym.validation import MAX_BATCH_NUMBERS, check_names, misread, reject, shown
 
 VECTOR = "BanditVectorEnv"
@@ -157,6 +157,14 @@ class TaskPlayer:
         if spec is not None:
             spec.kwargs = plain(spec.kwargs)
         self._spec = spec
+
+    def drawn_norm_bound(self) -> Array:
+        """Return B of every episode, `(B,)`, for the scorer, whatever learners are told."""
+        return self.dynamics.bounds[0]
+
+    def drawn_variation_budget(self) -> Array:
+        """Return B_T of every episode likewise."""
+        return self.dynamics.bounds[1]
 
     def fork(self) -> Dynamics:
         """Return what is left of the episodes, the same functions and noise, as a batch.

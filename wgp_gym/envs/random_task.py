@@ -27,7 +27,6 @@ from wgp_gym.validation import check_choice, reject, shown
 __all__ = ["RandomTask", "make_task"]
 
 NOISE = "noise_std"
-OF_KERNEL = ("kernel", "lengthscale")
 TOLD_CHOICES = ("drawn", "law")
 PER_STEP = 6  # numbers that are kept of each step, where change times are an episode's own
 
@@ -64,6 +63,10 @@ class RandomTask(Task):
             the geometric mean of the lengthscales, and no norm bound and variation budget but
             those that were asked for.
 
+    Attributes:
+        told: "drawn" or "law".
+        shares_kernel: Whether all episodes have the same kernel.
+
     Raises:
         ValueError: If a law is none, a parameter is out of its range at an end of its law, or
             kernels are drawn for a box.
@@ -81,11 +84,15 @@ class RandomTask(Task):
         if self._rate is not None:
             del self._fixed[TIMES]
         typical = self._plain({name: law.typical for name, law in self._laws.items()}, 0)
+        # As large as an episode may get; each one refuses what is out of its range.
+        ends = list(self._ends(typical.horizon))
+        for task in ends:
+            check_setting(task, typical, owner)
+        self.shares_kernel = all(task.kernel == typical.kernel for task in ends)
         if typical.continuous and not self.shares_kernel:
             rule = "False where the kernel or its lengthscale is drawn"
             reject("continuous", owner, rule, True)
-        # As large as an episode may get; each one refuses what is out of its range.
-        self._kept_numbers = max(task.kept_numbers for task in self._ends(typical.horizon))
+        self._kept_numbers = max(task.kept_numbers for task in ends)
         times = knot_per_step(typical.horizon)
         super().__init__(
             kernel=typical.kernel,
@@ -119,11 +126,6 @@ class RandomTask(Task):
             for chosen in itertools.product(*(choices[name] for name in others)):
                 values = dict(zip(others, chosen, strict=True))
                 yield self._plain(values | {name: choices[name][end] for name in ranges}, changes)
-
-    @property
-    def shares_kernel(self) -> bool:
-        """Whether all episodes have the same kernel."""
-        return not any(name in self._laws for name in OF_KERNEL)
 
     @property
     def tells_one_kernel(self) -> bool:
@@ -219,6 +221,15 @@ class RandomTask(Task):
         known = super().problem_of(drawn)
         scale = known.noise_scale if drawn.noise_scale is None else drawn.noise_scale
         return replace(known, kernel=drawn.kernels[0], noise_scale=scale)
+
+
+def check_setting(task: Task, other: Task, owner: str) -> None:
+    """Raise ValueError if a law draws what spaces follow from, or how long an episode is."""
+    same = task.horizon == other.horizon and np.array_equal(task.domain, other.domain)
+    same &= (task.continuous, task.contextual) == (other.continuous, other.contextual)
+    if not same:
+        rule = "parameters that leave T and the arms as they are"
+        reject("drawable", owner, rule, task.horizon)
 
 
 def most_changes(rate: Range | float, horizon: int) -> int:

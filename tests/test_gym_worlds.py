@@ -347,6 +347,7 @@ def test_a_number_in_the_place_of_a_law_leaves_all_else(make_env: Make) -> None:
     assert env.problem.noise_scale == told.noise_scale
     assert changes(env, seed=9, options={"change_points": [7]}) == [7]
     assert (env.problem.kernel, env.problem.noise_scale) == (told.kernel, told.noise_scale)
+    assert changes(env, seed=9, options={"change_points": "random"}) == usual
     more = changes(env, seed=9, options={"change_rate": 0.2})
     assert set(usual) < set(more)  # the same numbers, below a larger one
 
@@ -411,8 +412,11 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS)
 def test_refused_options(make_env: Make, options: dict[str, Any], message: str) -> None:
     for env in (make_env(ABRUPT), make_vector(ABRUPT, 2)):
+        env.reset(seed=1, options={"change_points": [2, 3]})
         with pytest.raises(ValueError, match=message):
             env.reset(options=options)
+        changed = [env.step(env.action_space.sample())[4]["changed"] for _ in range(3)]
+        assert np.array(changed).T.reshape(-1, 3).all(axis=0).tolist() == [False, True, True]
 
 
 def test_who_takes_no_options(make_env: Make) -> None:

@@ -14,7 +14,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from wgp_gym.arrays import kept
 from wgp_gym.envs.dynamics import REWARD_LIMIT, Dynamics
-from wgp_gym.envs.laws import RATE, TIMES, settable
+from wgp_gym.envs.laws import RATE, TIMES, is_random, settable
 from wgp_gym.envs.random_task import RandomTask, make_task
 from wgp_gym.envs.task import Task, load_task
 from wgp_gym.types import Action, Actions, Array, Info, Json
@@ -116,6 +116,8 @@ class TaskPlayer:
             ValueError: If a parameter is out of its range, or B episodes are too large to hold.
         """
         self._made_of = task, {name: kept(value) for name, value in parameters.items()}
+        made = None if isinstance(task, Task) else load_task(task)
+        self._settable = settable(getattr(made, "drawable", {}))  # by the options of a reset
         self.task = make_task(task, **parameters)
         self._size = batch, render_mode is not None
         self.dynamics = self._usual = self._player(self.task)
@@ -126,26 +128,17 @@ class TaskPlayer:
         check_batch(batch, task)
         return Dynamics(task, batch, record=record)
 
-    def _settable(self) -> list[str]:
-        """Return the parameters of the task that an episode can have of its own."""
-        named, parameters = self._made_of
-        del parameters
-        made = None if isinstance(named, Task) else load_task(named)
-        return settable(getattr(made, "drawable", {}))
-
     def _take(self, options: Info) -> None:
         """Play the next episodes with these parameters; without any, as the task was made.
 
         Raises:
             ValueError: If a parameter is out of its range.
         """
-        self.dynamics = self._usual
-        if options:
-            named, parameters = self._made_of
-            changed = parameters | options
-            if TIMES in options and RATE not in options:
-                changed.pop(RATE, None)  # of those that were drawn
-            self.dynamics = self._player(make_task(named, **changed))
+        named, parameters = self._made_of
+        changed = parameters | options
+        if RATE not in options and not is_random(changed.get(TIMES)):
+            changed.pop(RATE, None)  # of change points that were drawn
+        self.dynamics = self._player(make_task(named, **changed)) if options else self._usual
 
     @property
     def spec(self) -> EnvSpec | None:

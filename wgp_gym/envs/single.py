@@ -139,7 +139,7 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
             ValueError: If the seed is no int of at least 0, a parameter is out of its range, or
                 there is another option.
         """
-        self._take(check_options(options, "BanditEnv.reset", self._settable()))
+        self._take(check_options(options, "BanditEnv.reset", self._settable))
         super().reset(seed=seed_list(seed, 1)[0])
         self.dynamics.reset([self.np_random])
         return self.dynamics.observation()[0], self._info()

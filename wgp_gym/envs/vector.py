@@ -106,7 +106,7 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
             ValueError: If there is not one seed, an int of at least 0, for each, a mask leaves
                 one out, a parameter is out of its range, or there is another option.
         """
-        known = ("reset_mask", *self._settable())
+        known = ("reset_mask", *self._settable)
         given = dict(check_options(options, f"{OWNER}.reset", known))
         if "reset_mask" in given:
             check_mask(given.pop("reset_mask"), self.num_envs)

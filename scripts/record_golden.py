@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_gym.envs import BanditEnv, MarkovTask, SyntheticTask
+from wgp_gym.envs import BanditEnv, MarkovTask, SyntheticTask, Task
 from wgp_gym.registration import ENVIRONMENTS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
@@ -25,6 +25,7 @@ DIGITS = 9
 SHOWN = 16  # numbers of an observation that are recorded: of many arms, the first ones
 LONG, SHORT = 2000, 240  # a task of more than `LONG` steps is recorded with `SHORT` ones as well
 CONTEXTUAL = {"kernel": "linear", "dim": 2, "points_per_dim": 3, "contextual": True}
+DRAWN = {"noise_std": [0.05, 1.0], "lengthscale": [0.05, 0.5], "kernel": ["se", "matern"]}
 LOGISTIC = {"link": "logistic", "horizon": SHORT, "num_arms": 5}
 
 
@@ -45,7 +46,14 @@ def cases() -> dict[str, tuple[str, dict[str, Any]]]:
             found[f"{entry.id}-contextual"] = (entry.id, CONTEXTUAL)
         if isinstance(task, SyntheticTask | MarkovTask):
             found[f"{entry.id}-continuous"] = (entry.id, {"continuous": True})
+            found[f"{entry.id}-drawn"] = (entry.id, DRAWN | times_of(task))
     return found
+
+
+def times_of(task: Task) -> dict[str, Any]:
+    """Return laws of change times, where a task has such times."""
+    jumps = task.horizon > len(task.schedule.left) > 1
+    return {"change_points": "random", "change_rate": [0.005, 0.05]} if jumps else {}
 
 
 def make(name: str, parameters: dict[str, Any]) -> BanditEnv:

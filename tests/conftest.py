@@ -45,11 +45,22 @@ GAUSSIAN_PROCESSES = [name for name in LEARNERS if issubclass(agent_class(name),
 
 # More of a task than its id shows, by the id.
 OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "WGPBandit-Abrupt-v0": [
+        {"change_points": "random", "change_rate": [0.002, 0.05], "noise_std": [0.05, 1.0]},
+        {"change_points": "random", "change_rate": 0.02, "continuous": True},
+    ],
+    "WGPBandit-Slow-v0": [
+        {"kernel": ["se", "matern"], "lengthscale": [0.05, 0.5], "told": "law"},
+    ],
     "WGPBandit-Markov-v0": [
         {"continuous": True},
+        {"eps": [0.001, 0.1], "noise_std": [0.05, 1.0], "told": "law"},
         {"kernel": "linear", "dim": 2, "points_per_dim": 3, "contextual": True},
     ],
-    "WGPBandit-LinearContextual-v0": [{"link": "logistic", "dim": 3, "num_arms": 4}],
+    "WGPBandit-LinearContextual-v0": [
+        {"link": "logistic", "dim": 3, "num_arms": 4},
+        {"change_points": "random", "change_rate": 0.01, "num_arms": 4},
+    ],
     "WGPBandit-ArmsAbrupt-v0": [{"reward": "gaussian"}],
 }
 

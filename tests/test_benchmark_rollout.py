@@ -79,6 +79,21 @@ def test_points_of_a_box_keep_their_coordinates() -> None:
     assert played["action"].shape == (2, HORIZON, 2)
 
 
+@pytest.mark.parametrize("asked", [{}, {"norm_bound": 2.0}], ids=["drawn", "asked"])
+def test_amounts_are_the_truth_also_where_learners_are_not_told(asked: dict[str, Any]) -> None:
+    kwargs = {"change_points": "random", "change_rate": 0.1, **asked}
+    known = rollout(wgp_agents.make("random", env := make_env(3, **kwargs)), env, 4)
+    assert len(set(known.variation_budgets)) == 3
+    one = make_env(None, told="law", **kwargs)
+    alone = gymnasium.vector.SyncVectorEnv([lambda: make_env(None, told="law", **kwargs)] * 3)
+    for env, count in ((make_env(3, told="law", **kwargs), 3), (alone, 3), (one, 1)):
+        agent = wgp_agents.make("random", env)
+        hidden = rollout(agent, env, 4)
+        assert agent.problem.variation_budget is None
+        np.testing.assert_array_equal(hidden.norm_bounds, known.norm_bounds[:count])
+        np.testing.assert_array_equal(hidden.variation_budgets, known.variation_budgets[:count])
+
+
 @pytest.mark.parametrize("num_envs", [None, 2])
 def test_environment_and_agent_have_seeds_of_their_own(num_envs: int | None) -> None:
     env = make_env(num_envs)

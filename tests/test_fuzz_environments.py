@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wgp_agents.registry import keywords
+from wgp_gym.envs.laws import is_random, law_keywords
 from wgp_gym.envs.task import load_task
 from wgp_gym.registration import ENVIRONMENTS
 
@@ -32,7 +33,10 @@ OTHERS: list[Any] = [
     *(np.ma.masked_equal([1.0, -9.0], -9.0), np.zeros(0), "x" * 200, [3] * 1000, ("a",)),
 ]
 CHOICES: dict[str, list[Any]] = {
-    "kernel": ["se", "matern", "linear", "modified-matern", "empirical"],
+    "kernel": [
+        *("se", "matern", "linear", "modified-matern", "empirical"),
+        *(["se", "matern"], ["linear", "matern", "linear"], ["se", "nothing"], ("se", 3)),
+    ],
     "reward": ["gaussian", "bernoulli", "value", "complement", "price", "return"],
     "link": ["identity", "logistic"],
     "nu": [0.5, 1.5, 2.5, np.float32(1.5)],
@@ -40,11 +44,34 @@ CHOICES: dict[str, list[Any]] = {
     "prices": ["dow29", "parking"],
     "continuous": [True, False],
     "contextual": [True, False],
-    "change_points": [[], [2], [2, 4], [3, 3], [10**400], np.array([2, 5]), [2.0], (3,)],
+    "change_points": [
+        "random",
+        "random",
+        [],
+        [2],
+        [2, 4],
+        [3, 3],
+        [10**400],
+        np.array([2, 5]),
+        [2.0],
+        (3,),
+    ],
     "theta": [[[1e-300, 0]], [[1, 0], [0, 1]], [[0, 0, 1], [1, 0, 0]], [[1e-200, 1]], [[0.5, 0]]],
     "means": [[[0.5, 1e-300]], [[0.1, 0.9], [0.9, 0.1]], [[0, 0]], np.eye(2), [[0.1] * 1001]],
     "phases": [[0.0, 1.0], [1e300, 0.0], np.zeros(3), [0, float("nan")]],
     "horizon": [1, 2, 5, 9, 12],
+    "noise_std": [
+        *FLOATS,
+        [0.1, 1.0],
+        [0.1, 1e30],
+        (1e-300, 1e-100),
+        [1.0, 0.1],
+        np.array([0.2, 3.0]),
+    ],
+    "lengthscale": [*FLOATS, [0.1, 1.0], [1e-9, 1e9], (0.1, 1e10), [[0.1], [0.2]]],
+    "eps": [*FLOATS, [0.1, 1.0], [1e-300, 1e-9], [0.5, 2.0]],
+    "change_rate": [None, 0, 0.2, 1, [0.01, 0.5], [1e-300, 1.0], [0.1, 2.0]],
+    "told": ["drawn", "law", "nothing"],
     "dim": [1, 2, 3],
     "points_per_dim": [2, 3, 7],
     "num_terms": [1, 4, 30],
@@ -57,7 +84,8 @@ SMALL: dict[str, Any] = {"horizon": 12, "points_per_dim": 5, "num_arms": 4, "num
 def accepted(task: str) -> list[str]:
     """List the keywords of a task."""
     made: Any = load_task(task)
-    return keywords(made.__init__ if inspect.isclass(made) else made)
+    laws = law_keywords(getattr(made, "drawable", {}))
+    return [*keywords(made.__init__ if inspect.isclass(made) else made), *laws]
 
 
 def values(name: str) -> st.SearchStrategy[Any]:
@@ -73,8 +101,11 @@ def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     entry = draw(st.sampled_from(ENVIRONMENTS))
     names = accepted(entry.task)
     few = st.lists(st.sampled_from(names), max_size=4, unique=True)
+    chosen = {name: draw(values(name)) for name in draw(few)}
+    if "change_rate" in names and is_random(chosen.get("change_points")):
+        chosen.setdefault("change_rate", draw(values("change_rate")))
     small = {name: value for name, value in SMALL.items() if name in names}
-    return entry.id, small | {name: draw(values(name)) for name in draw(few)}
+    return entry.id, small | chosen
 
 
 ACTIONS: list[Any] = [*FLOATS, *INTS, *OTHERS, [0.5], [0.5, 0.5], [0, 0, 0], [[0.1], [0.2], [0.3]]]
@@ -107,7 +138,8 @@ def check_asked(problem: Any, asked: dict[str, Any], spent: Any) -> None:
         np.testing.assert_allclose(problem.variation_budget, float(asked["variation_budget"]), 1e-6)
     if asked.get("norm_bound") is not None:
         np.testing.assert_allclose(problem.norm_bound, float(asked["norm_bound"]), 1e-6)
-    np.testing.assert_array_equal(spent, problem.variation_budget)
+    if problem.variation_budget is not None:  # of a learner who is told no more than the law
+        np.testing.assert_array_equal(spent, problem.variation_budget)
 
 
 def play(env: Any, actions: list[Any], asked: dict[str, Any]) -> None:

@@ -209,9 +209,9 @@ def test_no_noise(variant: Variant, make_env: Make) -> None:
     name, parameters = variant
     if isinstance(make_env(name, **parameters).task.noise, BernoulliNoise):
         with pytest.raises(ValueError, match=r"'noise_std' .* None where rewards are 0 or 1"):
-            make_env(name, noise_std=0, **parameters)
+            make_env(name, **parameters | {"noise_std": 0})
         return
-    env = make_env(name, noise_std=0, horizon=5, **parameters)
+    env = make_env(name, **parameters | {"noise_std": 0, "horizon": 5})
     env.reset(seed=1)
     _, reward, _, _, info = env.step(env.action_space.sample())
     assert reward == float(np.float32(info["expected_reward"]))

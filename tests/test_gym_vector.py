@@ -153,7 +153,8 @@ def test_problem_is_that_of_the_single_ones(variant: Variant, make_env: Make) ->
         single = make_env(name, horizon=HORIZON, **parameters)
         single.reset(seed=SEED + i)
         for field in ("noise_scale", "norm_bound", "variation_budget"):
-            assert getattr(problem, field)[i] == getattr(single.problem, field)
+            told = getattr(single.problem, field)
+            assert told is getattr(problem, field) is None or getattr(problem, field)[i] == told
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array], ids=["list", "tuple", "array"])

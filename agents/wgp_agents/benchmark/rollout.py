@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.accepted import environment_spec
+from wgp_agents.core.access import truth_reader
 from wgp_gym.types import Array
 from wgp_gym.validation import seed_list
 
@@ -113,13 +115,25 @@ def rollout(
         agent=type(agent).__name__,
         environment=env.spec.id if env.spec else type(env.unwrapped).__name__,
         seeds=seed_list(seed, agent.num_learners),
-        norm_bounds=np.atleast_1d(np.asarray(agent.problem.norm_bound, float)),
-        variation_budgets=np.atleast_1d(np.asarray(agent.problem.variation_budget, float)),
+        norm_bounds=amounts("norm_bound", agent, env),
+        variation_budgets=amounts("variation_budget", agent, env),
         steps={
             name: np.swapaxes(values, 0, 1) if agent.batched else values[None]
             for name, values in steps.items()
         },
     )
+
+
+def amounts(name: str, agent: Agent, env: Any) -> Array:
+    """Return B or B_T of each run, `(B,)`, also where the environment does not tell learners.
+
+    NaN where nobody says.
+    """
+    told = getattr(agent.problem, name)
+    if told is None:
+        with contextlib.suppress(AttributeError):  # an environment that is not ours
+            told = truth_reader(env, f"drawn_{name}")()
+    return np.broadcast_to(np.ravel(np.asarray(told, float)), agent.num_learners).copy()
 
 
 def all_over(terminated: Any, truncated: Any) -> bool:

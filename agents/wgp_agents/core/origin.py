@@ -36,6 +36,7 @@ Origin = dict[str, Trace]
 """The traces of all that is in an agent, by path."""
 
 EPISODE = ("norm_bound", "variation_budget")  # of a problem; they differ from episode to episode
+LEFT_OUT = ("_lock", "_made_for")  # of an agent; the latter is its problem once more
 SAMPLE = 1000  # numbers of an array that are looked at
 MOST, DEEPEST = 10_000, 50  # parts, and attributes of attributes, of whatever a user's own holds
 CLOSE = 1e-6  # of the sum of sizes: another processor rounds otherwise
@@ -75,7 +76,7 @@ def below(value: object) -> dict[object, object]:
         return {}
     left = EPISODE if type(value).__name__ == "BanditProblem" else ()
     held = getattr(value, "__dict__", {})
-    return {name: one for name, one in held.items() if name not in (*left, "_lock")}
+    return {name: one for name, one in held.items() if name not in (*left, *LEFT_OUT)}
 
 
 def traced(array: AnyArray) -> Trace:

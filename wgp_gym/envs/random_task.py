@@ -83,16 +83,18 @@ class RandomTask(Task):
         self._fixed = {name: value for name, value in given.items() if name not in self._laws}
         if self._rate is not None:
             del self._fixed[TIMES]
+        if NOISE in self._laws:  # of Gaussian noise, which is drawn beside the functions
+            self._fixed[NOISE] = self._laws[NOISE].typical
         typical = self._plain({name: law.typical for name, law in self._laws.items()}, 0)
         # As large as an episode may get; each one refuses what is out of its range.
-        ends = list(self._ends(typical.horizon))
-        for task in ends:
+        self.shares_kernel, self._kept_numbers = True, 0
+        for task in self._ends(typical.horizon):
             check_setting(task, typical, owner)
-        self.shares_kernel = all(task.kernel == typical.kernel for task in ends)
+            self.shares_kernel &= task.kernel == typical.kernel
+            self._kept_numbers = max(self._kept_numbers, task.kept_numbers)
         if typical.continuous and not self.shares_kernel:
             rule = "False where the kernel or its lengthscale is drawn"
             reject("continuous", owner, rule, True)
-        self._kept_numbers = max(task.kept_numbers for task in ends)
         times = knot_per_step(typical.horizon)
         super().__init__(
             kernel=typical.kernel,

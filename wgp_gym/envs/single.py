@@ -84,7 +84,6 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     and `ArmsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and
     the plays so far.
 
-    ## Laws
     Where the task's class names them in `drawable`, arguments may be laws, drawn anew for each
     episode, from a stream of their own: `noise_std=[0.05, 1.0]`, `lengthscale=[0.05, 0.5]` and
     `eps=[0.001, 0.1]` log-uniform, `kernel=["se", "matern"]` uniform, `change_points="random"`

@@ -37,6 +37,7 @@ Origin = dict[str, Trace]
 """The traces of all that is in an agent, by path."""
 
 EPISODE = ("norm_bound", "variation_budget")  # of a problem; they differ from episode to episode
+LEFT_OUT = ("_lock", "_made_for")  # of an agent; the latter is its problem once more
 SAMPLE = 1000  # numbers of an array that are looked at
 WEIGHTS = np.cos(np.arange(SAMPLE))
 MOST, DEEPEST = 10_000, 50  # parts, and attributes of attributes, of whatever a user's own holds
@@ -77,7 +78,7 @@ def below(value: object) -> dict[object, object]:
         return {}
     left = EPISODE if type(value).__name__ == "BanditProblem" else ()
     held = getattr(value, "__dict__", {})
-    return {name: one for name, one in held.items() if name not in (*left, "_lock")}
+    return {name: one for name, one in held.items() if name not in (*left, *LEFT_OUT)}
 
 
 def traced(array: AnyArray) -> Trace:

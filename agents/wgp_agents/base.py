@@ -218,8 +218,8 @@ class Agent(Stateful, ABC):
 
     def _look(self, observation: Observation) -> None:
         """Take in the arms that an observation shows."""
-        self._wrapped.check_shown("act")
-        shown = shown_arms(rows_of(observation, self.problem, self.num_learners), self.problem)
+        bare = self._wrapped.bare(observation, self.problem.domain, "act")
+        shown = shown_arms(rows_of(bare, self.problem, self.num_learners), self.problem)
         first = (self._unanswered == 0) | ~self._last_shown(shown)
         self.arms, self._unanswered = shown, self._unanswered + first
 
@@ -389,7 +389,8 @@ class Agent(Stateful, ABC):
 
         Args:
             observation: `(3 + d,)`, or `(B, 3 + d)` from a vector environment; with the arms of
-                the step behind, where these are drawn anew.
+                the step behind, where these are drawn anew. Of histories and stacks of frames
+                (`wgp_agents.core.frames`) the last one is read.
             state: Not used: an agent holds its own.
             episode_start: Whether each episode has just begun, `(B,)`. Without it, an
                 observation that shows no last action begins one.
@@ -399,11 +400,11 @@ class Agent(Stateful, ABC):
             The actions (an array, as stable-baselines3 returns), and None.
 
         Raises:
-            ValueError: If there is not one observation of the bare environment for each learner,
-                a number in them is none that the task shows, a wrapper changes them, or there is
+            ValueError: If there is not one observation of the environment for each learner, a
+                number in them is none that the task shows, a wrapper changes them, or there is
                 not one `episode_start` for each learner. The agent is then as it was.
         """
-        self._wrapped.check_shown("predict")
+        observation = self._wrapped.bare(observation, self.problem.domain, "predict")
         rows = checked_rows(rows_of(observation, self.problem, self.num_learners), self.problem)
         fresh = rows[:, 1] == 0
         if episode_start is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -287,7 +288,7 @@ def test_predict_reads_the_last_frame(kind: str) -> None:
     agent = wgp_agents.make("wgp-ucb", env)
     size = env.observation_space.shape
     for wrong in (np.zeros(5), np.zeros((2, *size)), np.zeros((1, 1, *size))):
-        with pytest.raises(ValueError, match="An observation has the shape|There must be 1 obs"):
+        with pytest.raises(ValueError, match=r"An observation has the shape|There must be 1 obs"):
             agent.predict(wrong)
 
 
@@ -307,9 +308,10 @@ def test_predict_reads_the_last_frame_of_a_box_and_of_other_units() -> None:
 
 
 def test_arms_of_this_step_stand_in_the_last_frame() -> None:
-    name, found = "WGPBandit-LinearContextual-v0", []
-    for wrap in (lambda env: env, lambda env: wrappers.FrameStackObservation(env, 3)):
-        env = wrap(gymnasium.make(name, horizon=HORIZON))
+    found: list[Any] = []
+    for frames in (1, 3):
+        env: Any = gymnasium.make("WGPBandit-LinearContextual-v0", horizon=HORIZON)
+        env = env if frames == 1 else wrappers.FrameStackObservation(env, frames)
         found.append(rollout(wgp_agents.make("lin-ucb", env), env, seed=1)["action"])
         found.append([predicted(env, HORIZON, "lin-ucb")])
     for plays in found:
@@ -378,7 +380,8 @@ def test_evaluate_policy_on_a_stack() -> None:
 
 
 def test_histories_that_differ_are_refused() -> None:
-    env = DummyVecEnv([lambda s=s: HistoryObservation(task(), 2, s) for s in (1.0, 2.0)])
+    scales = 1.0, 2.0
+    env = DummyVecEnv([functools.partial(HistoryObservation, task(), 2, s) for s in scales])
     agent = wgp_agents.make("random", env)
     with pytest.raises(ValueError, match="and HistoryObservation changes them"):
         agent.predict(env.reset())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.core.access import EnvLike, problem_reader
+from wgp_agents.core.episode import NotDrawn, other_episodes, other_task
 from wgp_agents.core.feedback import (
     checked_actions,
     checked_allowed,
@@ -23,6 +24,7 @@ from wgp_agents.core.feedback import (
 )
 from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
 from wgp_agents.core.randomness import UniformStreams
+from wgp_agents.core.state import Entry
 from wgp_agents.core.stateful import Stateful, locked
 from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
@@ -48,7 +50,8 @@ class Agent(Stateful, ABC):
     `reset(s)` is the single learner of `reset(s + i)`, number for number, whatever B is.
 
     The bounds B and B_T differ from episode to episode: they are read from the environment anew
-    whenever a learner restarts.
+    whenever a learner restarts, and once more at its first play, so that `reset` may be called
+    before or after the environment's.
 
     Several threads may use one agent: each call is whole. `save` and `load` keep what it has
     learned from one run of a program to the next; pickle does so within one version only.
@@ -75,7 +78,13 @@ class Agent(Stateful, ABC):
     """Whether time may go by otherwise than by one step a play: see `observe` and `elapse`."""
     learns_by_acting: bool = True
     """Whether `act` may change more of the state than random streams, `arms` and `allowed`."""
-    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows", "_shape")
+    _constants: ClassVar[tuple[str, ...]] = (
+        "problem", "_tree", "_rows", "_shape", "_waiting", "_undrawn"
+    )  # fmt: skip
+    _waiting: Mask | None = None
+    """Who was reset, and has not played since, `(B,)`; None: nobody."""
+    _undrawn: bool = False
+    """Whether these could not begin, since no episode was drawn yet."""
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__()
@@ -152,7 +161,7 @@ class Agent(Stateful, ABC):
     def reset(
         self, seed: int | Sequence[int] | None = None, *, learners: ArrayLike | None = None
     ) -> None:
-        """Restart learners, on the episode that the environment is in now.
+        """Restart learners, on the episode that the environment is in at their first play.
 
         Args:
             seed: s gives learner i the seed s + i; a sequence gives each of all its own. None
@@ -169,11 +178,69 @@ class Agent(Stateful, ABC):
         if self._streams is None and not mask.all():
             owner = type(self).__name__
             raise RuntimeError(f"Reset all learners first, by {owner}.reset() without 'learners'.")
-        self._begin(mask)
+        undrawn = self._undrawn
+        try:
+            self._begin(mask)
+        except NotDrawn:
+            if not self._read_problem.follows:
+                raise
+            undrawn = True
+        if self._read_problem.follows:
+            self._waiting = mask if self._waiting is None else mask | self._waiting
+            self._undrawn = undrawn
         if self._streams is None or (seed is not None and mask.all()):
             self._streams = UniformStreams(seeds)
         elif seed is not None:
             self._streams.reseed(seeds, mask)
+
+    def _require_reset(self) -> UniformStreams:
+        uniform = super()._require_reset()
+        if self._waiting is not None:
+            self._meet(self._waiting)
+        return uniform
+
+    def _meet(self, waiting: Mask) -> None:
+        """Begin again with those in `waiting` `(B,)` whose episode is another one by now."""
+        late = waiting
+        if not self._undrawn:
+            problem = self._read_problem()
+            late = waiting & other_episodes(problem, self.problem, self.num_learners)
+        if late.any():
+            self._begin(late)
+        self._undrawn = False
+
+    @locked
+    def load_state_dict(self, state: Mapping[str, Entry]) -> None:
+        """Go on from the state of an agent: see `Stateful.load_state_dict`."""
+        super().load_state_dict(state)
+        self._waiting, self._undrawn = None, False
+
+    @locked
+    def bind(self, env: EnvLike) -> None:
+        """Play another environment of the same task, from the next `reset` on.
+
+        An agent reads B and B_T off the environment that it was made from, whatever it is shown
+        later: observations do not tell it which one they are of.
+
+        Args:
+            env: The environment, in other wrappers or of another id if need be.
+
+        Raises:
+            ValueError: If its task is another one than that which the agent was made for: in the
+                domain, the kernel, T, R or the number of episodes at once; or as the agent's
+                construction does. The agent is then as it was.
+        """
+        owner, reader = type(self).__name__, problem_reader(env)
+        differs = other_task(reader(), self.problem)
+        if differs is not None:
+            rule = f"one of the same task as that which {owner} was made for; it differs in"
+            reject("env", f"{owner}.bind", rule, differs)
+        wrapped = read_wrappers(env, owner)
+        self._bind_truth(env)
+        self._read_problem, self._wrapped = reader, wrapped
+
+    def _bind_truth(self, env: EnvLike) -> None:
+        """Read the truth off `env` from now on; for agents that do, here nothing."""
 
     def _begin(self, mask: Mask) -> None:
         self._known_origin()
@@ -202,6 +269,7 @@ class Agent(Stateful, ABC):
         """
         with self._lock:
             uniform = self._require_reset()
+            self._waiting = None
             mask = None if allowed is None else self._checked_allowed(allowed)
             before = self.arms, self.allowed, self._unanswered
             if self.problem.contextual:
@@ -271,6 +339,7 @@ class Agent(Stateful, ABC):
                 if not learns.any():
                     return
                 action, reward = of_active(action, learns), of_active(reward, learns)
+            self._waiting = None
             actions, meant = self._checked_plays(action, arms, learns, "observe")
             rewards = checked_rewards(reward, self._shape)
             steps = checked_elapsed("elapsed", "observe", elapsed, learns)
@@ -419,6 +488,9 @@ class Agent(Stateful, ABC):
         shown = shown_arms(rows, self.problem) if self.problem.contextual else None
         actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
         self._units.watch(rewards, ~fresh, stacklevel=6)  # the lock is a frame
+        if self._waiting is not None:
+            self._meet(self._waiting & ~fresh)
+            self._waiting = None
         if fresh.any():
             self._begin(fresh)
         self._streams = streams

@@ -105,7 +105,7 @@ def test_predict_keeps_the_seed_of_an_early_reset() -> None:
     found = []
     for early in (False, True):
         env = single()
-        agent = wgp_agents.make("random", env)
+        agent: Any = wgp_agents.make("random", env)
         if early:
             agent.reset(4)
         observation, _ = env.reset(seed=7)
@@ -184,12 +184,12 @@ def test_wrappers_are_read_anew() -> None:
     env = single()
     env.reset(seed=1)
     agent: Any = wgp_agents.make("wgp-ucb", env)
-    agent.bind(gymnasium.wrappers.TransformReward(single(), lambda paid: 2 * paid))
+    agent.bind(gymnasium.wrappers.TransformReward(single(), lambda paid: 2 * float(paid)))
     agent.reset(1)
     agent.bind(env)
     agent.reset(1)
     agent.observe(1, 0.1)
-    agent.bind(gymnasium.wrappers.TransformReward(env, lambda paid: 2 * paid))
+    agent.bind(gymnasium.wrappers.TransformReward(env, lambda paid: 2 * float(paid)))
     agent.reset(1)
     with pytest.warns(RewardUnits, match="TransformReward changes the rewards"):
         agent.observe(1, 0.1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.core.access import EnvLike, problem_reader
-from wgp_agents.core.episode import NotDrawn, other_episodes, other_task
+from wgp_agents.core.episode import Episodic
 from wgp_agents.core.feedback import (
     checked_actions,
     checked_allowed,
@@ -24,8 +24,7 @@ from wgp_agents.core.feedback import (
 )
 from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.state import Entry
-from wgp_agents.core.stateful import Stateful, locked
+from wgp_agents.core.stateful import locked
 from wgp_agents.core.units import RewardBounds, Units
 from wgp_agents.core.wrapped import read_wrappers
 from wgp_gym.problem import BanditProblem
@@ -41,7 +40,7 @@ SAME_PLACE = 1e-6  # an observation shows points in single precision
 TIMELESS = "knows no time but its plays"
 
 
-class Agent(Stateful, ABC):
+class Agent(Episodic, ABC):
     """One learner, or a batch of B independent learners in one.
 
     The loop is `reset(seed)`, then `action = act(observation)`, `observe(action, reward)`. Made
@@ -78,13 +77,7 @@ class Agent(Stateful, ABC):
     """Whether time may go by otherwise than by one step a play: see `observe` and `elapse`."""
     learns_by_acting: bool = True
     """Whether `act` may change more of the state than random streams, `arms` and `allowed`."""
-    _constants: ClassVar[tuple[str, ...]] = (
-        "problem", "_tree", "_rows", "_shape", "_waiting", "_undrawn"
-    )  # fmt: skip
-    _waiting: Mask | None = None
-    """Who was reset, and has not played since, `(B,)`; None: nobody."""
-    _undrawn: bool = False
-    """Whether these could not begin, since no episode was drawn yet."""
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_tree", "_rows", "_shape")
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__()
@@ -178,69 +171,11 @@ class Agent(Stateful, ABC):
         if self._streams is None and not mask.all():
             owner = type(self).__name__
             raise RuntimeError(f"Reset all learners first, by {owner}.reset() without 'learners'.")
-        undrawn = self._undrawn
-        try:
-            self._begin(mask)
-        except NotDrawn:
-            if not self._read_problem.follows:
-                raise
-            undrawn = True
-        if self._read_problem.follows:
-            self._waiting = mask if self._waiting is None else mask | self._waiting
-            self._undrawn = undrawn
+        self._await(mask)
         if self._streams is None or (seed is not None and mask.all()):
             self._streams = UniformStreams(seeds)
         elif seed is not None:
             self._streams.reseed(seeds, mask)
-
-    def _require_reset(self) -> UniformStreams:
-        uniform = super()._require_reset()
-        if self._waiting is not None:
-            self._meet(self._waiting)
-        return uniform
-
-    def _meet(self, waiting: Mask) -> None:
-        """Begin again with those in `waiting` `(B,)` whose episode is another one by now."""
-        late = waiting
-        if not self._undrawn:
-            problem = self._read_problem()
-            late = waiting & other_episodes(problem, self.problem, self.num_learners)
-        if late.any():
-            self._begin(late)
-        self._undrawn = False
-
-    @locked
-    def load_state_dict(self, state: Mapping[str, Entry]) -> None:
-        """Go on from the state of an agent: see `Stateful.load_state_dict`."""
-        super().load_state_dict(state)
-        self._waiting, self._undrawn = None, False
-
-    @locked
-    def bind(self, env: EnvLike) -> None:
-        """Play another environment of the same task, from the next `reset` on.
-
-        An agent reads B and B_T off the environment that it was made from, whatever it is shown
-        later: observations do not tell it which one they are of.
-
-        Args:
-            env: The environment, in other wrappers or of another id if need be.
-
-        Raises:
-            ValueError: If its task is another one than that which the agent was made for: in the
-                domain, the kernel, T, R or the number of episodes at once; or as the agent's
-                construction does. The agent is then as it was.
-        """
-        owner, reader = type(self).__name__, problem_reader(env)
-        differs = other_task(reader(), self.problem)
-        if differs is not None:
-            rule = f"one of the same task as that which {owner} was made for; it differs in"
-            reject("env", f"{owner}.bind", rule, differs)
-        wrapped = read_wrappers(env, owner)
-        self._bind_truth(env)
-        self._read_problem, self._wrapped = reader, wrapped
-
-    def _bind_truth(self, env: EnvLike) -> None:
-        """Read the truth off `env` from now on; for agents that do, here nothing."""
 
     def _begin(self, mask: Mask) -> None:
         self._known_origin()
@@ -488,11 +423,9 @@ class Agent(Stateful, ABC):
         shown = shown_arms(rows, self.problem) if self.problem.contextual else None
         actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
         self._units.watch(rewards, ~fresh, stacklevel=6)  # the lock is a frame
-        if self._waiting is not None:
-            self._meet(self._waiting & ~fresh)
-            self._waiting = None
-        if fresh.any():
-            self._begin(fresh)
+        begins = self._beginning(fresh)
+        if begins.any():
+            self._begin(begins)
         self._streams = streams
         if not fresh.all():
             self._learn(actions, clipped(rewards), ~fresh)

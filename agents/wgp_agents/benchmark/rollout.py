@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.accepted import environment_spec
+from wgp_agents.evaluation import all_over
 from wgp_gym.types import Array
 from wgp_gym.validation import seed_list
 
@@ -120,15 +121,6 @@ def rollout(
             for name, values in steps.items()
         },
     )
-
-
-def all_over(terminated: Any, truncated: Any) -> bool:
-    """Tell whether the episodes have ended."""
-    over = np.asarray(terminated) | np.asarray(truncated)
-    if over.any() and not over.all():
-        count = f"{over.sum()} of {over.size}"
-        raise ValueError(f"The sub-environments must end at the same step. Here {count} did.")
-    return bool(over.all())
 
 
 def room(value: Any, horizon: int) -> NDArray[Any]:

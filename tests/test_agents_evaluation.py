@@ -117,8 +117,7 @@ def test_both_kinds_play_the_same_episodes() -> None:
         np.testing.assert_allclose(record[:, 1], records[0][:, 1], atol=1e-6)  # rewards round
     many = VectorHistoryObservation(make_vector(TASK, 3, horizon=STEPS), 2)
     batch, alone = (
-        wgp_agents.evaluate(ppo, env, SEEDS)
-        for env in (many, HistoryObservation(single(), 2))
+        wgp_agents.evaluate(ppo, env, SEEDS) for env in (many, HistoryObservation(single(), 2))
     )
     np.testing.assert_allclose(batch.regrets, alone.regrets)
 

@@ -12,11 +12,18 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
 from wgp_gym.envs.dynamics import REWARD_LIMIT, Dynamics
-from wgp_gym.envs.task import Task
-from wgp_gym.types import Action, Actions, Info
+from wgp_gym.envs.task import Task, make_task
+from wgp_gym.types import Action, Actions, Info, Json
 from wgp_gym.validation import check_names, misread, reject, shown
 
-__all__ = ["TaskPlayer", "action_space", "check_options", "checked_actions", "observation_space"]
+__all__ = [
+    "TaskPlayer",
+    "action_space",
+    "check_options",
+    "checked_actions",
+    "made_task",
+    "observation_space",
+]
 
 
 def observation_space(task: Task) -> spaces.Space[Any]:
@@ -77,6 +84,21 @@ def is_in(space: spaces.Space[Any], array: Actions) -> bool:
     return bool(array.astype(np.int64, copy=False).view(np.uint64).max() < space.nvec[0])
 
 
+def made_task(task: str | Task, parameters: dict[str, Json], owner: str) -> Task:
+    """Return the task: see `make_task`. `max_episode_steps`, Gymnasium's word, is its horizon T.
+
+    Raises:
+        ValueError: As `make_task` does, or if `max_episode_steps` and another horizon are given.
+    """
+    others = {name: value for name, value in parameters.items() if name != "max_episode_steps"}
+    made, steps = make_task(task, **others), parameters.get("max_episode_steps")
+    if steps is None or steps == made.horizon:
+        return made
+    if made is task or "horizon" in others:
+        reject("max_episode_steps", owner, f"the horizon, {made.horizon}, if both", steps)
+    return make_task(task, horizon=steps, **others)
+
+
 def plain(value: Any) -> Any:
     """Return a keyword's value as JSON can write it: numpy's numbers and arrays as Python's."""
     if isinstance(value, dict):
@@ -94,7 +116,7 @@ class TaskPlayer:
     """A base of the environments of a task.
 
     Its specification can be written as JSON, whatever made it: Gymnasium puts the keywords in
-    there as they were given, and `spec.to_json()` would fail.
+    there as they were given, and `spec.to_json()` would fail. Its `max_episode_steps` is T.
     """
 
     task: Task
@@ -110,6 +132,7 @@ class TaskPlayer:
     def spec(self, spec: EnvSpec | None) -> None:
         if spec is not None:
             spec.kwargs = plain(spec.kwargs)
+            spec.max_episode_steps = self.task.horizon
         self._spec = spec
 
     def fork(self) -> Dynamics:

@@ -13,10 +13,11 @@ from wgp_gym.envs.interface import (
     action_space,
     check_options,
     checked_actions,
+    made_task,
     observation_space,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
-from wgp_gym.envs.task import Task, make_task
+from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Array, Floats32, Info, Json
 from wgp_gym.validation import seed_list
@@ -72,7 +73,11 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     Functions and noise are drawn at `reset`, whatever is played later.
 
     ## Episode Truncation
-    After T steps. A bandit does not end: `terminated` is always False.
+    After T steps. A bandit does not end: `terminated` is always False, and what a play is worth
+    does not hang on how many are left. A learner that looks ahead (stable-baselines3) therefore
+    adds the value of the last observation at T, as if it went on. T is `horizon`; to
+    `gymnasium.make` itself `max_episode_steps` is a `TimeLimit`, which cuts the episode of T steps
+    short and changes neither its functions nor what a learner is told.
 
     ## Info
     The same keys after `reset` and `step`: `t`, `expected_reward` f_t(x_t), `optimal_reward`,
@@ -91,7 +96,7 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     Args:
         task: A `Task`, or the "module:name" of its class or of a function that returns it.
         render_mode: None, "rgb_array" or "ansi".
-        **parameters: The arguments of what is named.
+        **parameters: The arguments of what is named; `max_episode_steps` stands for `horizon`.
 
     Raises:
         ValueError: If a parameter is out of its range.
@@ -102,7 +107,7 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     def __init__(
         self, task: str | Task, *, render_mode: str | None = None, **parameters: Json
     ) -> None:
-        self.task = make_task(task, **parameters)
+        self.task = made_task(task, parameters, "BanditEnv")
         self.render_mode = checked_mode(render_mode, "BanditEnv")
         self.observation_space: spaces.Space[Floats32] = observation_space(self.task)
         self.action_space = action_space(self.task)

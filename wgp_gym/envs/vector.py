@@ -16,10 +16,11 @@ from wgp_gym.envs.interface import (
     action_space,
     check_options,
     checked_actions,
+    made_task,
     observation_space,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
-from wgp_gym.envs.task import Task, make_task
+from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.streams import seeded_generators
 from wgp_gym.types import Action, Actions, Array, Floats32, Info, Json, Mask
@@ -47,7 +48,7 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         autoreset_mode: A `gymnasium.vector.AutoresetMode` or its value. "NextStep"; "SameStep":
             step T returns the first observations of the next episodes, and the last ones stand
             in `info` as "final_obs" and "final_info"; "Disabled": `reset` must be called.
-        **parameters: The arguments of what is named.
+        **parameters: The arguments of what is named; `max_episode_steps` stands for `horizon`.
 
     Raises:
         ValueError: If a parameter is out of its range, or B episodes are too large to hold.
@@ -71,7 +72,7 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         self.num_envs = num_envs = check_int("num_envs", num_envs, OWNER, 1, MAX_ENVS)
         self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = self.metadata | {"autoreset_mode": self._autoreset}
-        self.task = make_task(task, **parameters)
+        self.task = made_task(task, parameters, OWNER)
         check_batch(num_envs, self.task)
         self.render_mode = checked_mode(render_mode, OWNER)
         self.single_observation_space = observation_space(self.task)

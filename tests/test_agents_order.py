@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from conftest import tasks_of
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
@@ -193,3 +194,22 @@ def test_wrappers_are_read_anew() -> None:
     agent.reset(1)
     with pytest.warns(RewardUnits, match="TransformReward changes the rewards"):
         agent.observe(1, 0.1)
+
+
+def test_every_agent_may_be_reset_first() -> None:
+    """With the bounds of another episode before, or of none, it plays as by the book."""
+    for name in wgp_agents.names():
+        task = tasks_of(name)[0]
+        found = []
+        for order in ("book", "early", "late"):
+            env = gymnasium.make(task, horizon=6)
+            agent = wgp_agents.make(name, env)
+            if order == "late":
+                env.reset(seed=3)
+            if order != "book":
+                agent.reset(5)
+            observation, _ = env.reset(seed=7)
+            if order == "book":
+                agent.reset(5)
+            found.append(plays(agent, env, observation, 6).tolist())
+        assert found[0] == found[1] == found[2], name

@@ -54,7 +54,7 @@ def training(env: Any, count: int) -> float:
     spent = []
     for _ in range(5):
         env.reset()
-        spent.append(best(lambda: steps(env, arms, count), 1) / count / env.num_envs)
+        spent.append(best(lambda: steps(env, arms, count), 1) / count / len(arms))
     return 1e6 * min(spent)
 
 

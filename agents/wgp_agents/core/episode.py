@@ -68,11 +68,14 @@ class Episodic(Stateful):
     def _require_reset(self) -> UniformStreams:
         uniform = super()._require_reset()
         if self._waiting is not None:
-            self._meet(self._waiting)
+            with self._lock:
+                self._meet(self._waiting)
         return uniform
 
-    def _meet(self, waiting: Mask) -> None:
+    def _meet(self, waiting: Mask | None) -> None:
         """Begin again with those in `waiting` `(B,)` whose episode is another one by now."""
+        if waiting is None:  # another thread was faster
+            return
         late = waiting
         if not self._undrawn:
             late = waiting & other_episodes(self._read_problem(), self.problem, self.num_learners)

@@ -18,6 +18,7 @@ from typing import Literal, overload
 '''
 OWN = """from wgp_agents.base import Agent as Agent
 from wgp_agents.core.access import EnvLike
+from wgp_agents.evaluation import evaluate as evaluate
 from wgp_gym.threads import get_threads as get_threads
 from wgp_gym.threads import set_threads as set_threads
 from wgp_agents.registry import AGENTS as AGENTS

@@ -222,12 +222,13 @@ def test_an_episode_must_be_drawn_before_its_bounds_are_read(
 ) -> None:
     env = gymnasium.make("WGPBandit-Abrupt-v0")
     agent = wgp_agents.make(name, env, **parameters)
-    with pytest.raises(RuntimeError, match=f"{match}.*: reset the environment before the agent"):
-        agent.reset(0)
     with pytest.raises(RuntimeError, match=r"\.reset\(\) before it plays"):
-        agent.act()  # it never began
-    env.reset(seed=0)
+        agent.act()
     agent.reset(0)
+    for use in (agent.act, agent.state_dict, lambda: agent.observe(0, 1.0)):
+        with pytest.raises(RuntimeError, match=f"{match}.*: reset the environment before"):
+            use()  # it never began
+    env.reset(seed=0)
     assert agent.act() in range(100)
 
 

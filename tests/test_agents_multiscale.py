@@ -125,5 +125,6 @@ def test_what_it_cannot_play() -> None:
     with pytest.raises(ValueError, match="'env' parameter of MASTER must be a task whose arms"):
         MASTER(gymnasium.make("WGPBandit-LinearContextual-v0"))
     early = MASTER(gymnasium.make("WGPBandit-Abrupt-v0"))
+    early.reset(0)
     with pytest.raises(RuntimeError, match="The norm bound is drawn with the episode"):
-        early.reset(0)
+        early.act()

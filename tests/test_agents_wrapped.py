@@ -26,7 +26,16 @@ from stable_baselines3.common.vec_env import (
 import wgp_agents
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.core.units import RewardUnits
-from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
+from wgp_gym.wrappers import (
+    ChangeNotification,
+    HistoryObservation,
+    OneHotHistory,
+    RegretReward,
+    VectorChangeNotification,
+    VectorHistoryObservation,
+    VectorOneHotHistory,
+    VectorRegretReward,
+)
 
 TASK, HORIZON = "WGPBandit-Abrupt-v0", 30
 Make = Callable[[], Any]
@@ -64,6 +73,13 @@ class Shown(gymnasium.ObservationWrapper[Any, Any, Any]):
         return observation / 2
 
 
+class OwnHistory(HistoryObservation):
+    """What it makes of the observation nobody can know."""
+
+    def observation(self, observation: Any) -> Any:
+        return super().observation(observation) / 2
+
+
 class Renamed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Of no kind that Gymnasium has, but its space tells."""
 
@@ -88,12 +104,25 @@ OBSERVATIONS: dict[str, Callable[[Any], Any]] = {
     "RescaleObservation": lambda env: wrappers.RescaleObservation(
         env, np.float32(0.0), np.float32(1.0)
     ),
-    "FrameStackObservation": lambda env: wrappers.FrameStackObservation(env, 2),
     "DelayObservation": lambda env: wrappers.DelayObservation(env, 1),
     "ReshapeObservation": lambda env: wrappers.ReshapeObservation(env, (2, 2)),
     "DtypeObservation": lambda env: wrappers.DtypeObservation(env, np.int64),
-    "HistoryObservation": lambda env: HistoryObservation(env, 1),
     "Shown": Shown,
+    "OwnHistory": lambda env: OwnHistory(env, 1),
+}
+FRAMES: dict[str, Callable[[Any], Any]] = {
+    "FrameStackObservation": lambda env: wrappers.FrameStackObservation(env, 3),
+    "of zeros": lambda env: wrappers.FrameStackObservation(env, 3, padding_type="zero"),
+    "flat": lambda env: wrappers.FlattenObservation(wrappers.FrameStackObservation(env, 3)),
+    "twice": lambda env: wrappers.FrameStackObservation(
+        Monitor(wrappers.FrameStackObservation(env, 2)), 3
+    ),
+    "HistoryObservation": lambda env: HistoryObservation(env, 3, reward_scale=4.0),
+    "OneHotHistory": lambda env: OneHotHistory(env, 2, reward_scale=2.0),
+    "ChangeNotification": lambda env: ChangeNotification(env, "how-much"),
+    "none told": lambda env: ChangeNotification(env, "none"),
+    "told history": lambda env: ChangeNotification(HistoryObservation(env, 3), "whether"),
+    "stacked history": lambda env: wrappers.FrameStackObservation(HistoryObservation(env, 3), 2),
 }
 ACTIONS: dict[str, Callable[[Any], Any]] = {
     "StickyAction": lambda env: wrappers.StickyAction(env, 0.5),
@@ -107,6 +136,7 @@ REWARDS: dict[str, Callable[[Any], Any]] = {
     "ClipReward": lambda env: wrappers.ClipReward(env, -0.1, 0.1),
     "NormalizeReward": wrappers.NormalizeReward,
     "Doubled": Doubled,
+    "RegretReward": RegretReward,
 }
 
 
@@ -197,15 +227,13 @@ def test_predict_reads_the_rewards_of_the_task() -> None:
 
 
 def stacks() -> dict[str, Make]:
-    history = functools.partial(VectorHistoryObservation, length=1)
     shift: Callable[[Any], Any] = lambda paid: paid + 50.0  # noqa: E731
     return {
         "NormalizeObservation": lambda: vector_wrappers.NormalizeObservation(native()),
-        "VectorHistoryObservation": lambda: history(native()),
         "TransformReward": lambda: vector_wrappers.TransformReward(native(), shift),
         "NormalizeReward": lambda: vector_wrappers.NormalizeReward(native()),
         "VecNormalize": lambda: VecNormalize(VecMonitor(DummyVecEnv([task] * 2))),
-        "VecFrameStack": lambda: VecFrameStack(DummyVecEnv([task] * 2), 2),
+        "VectorRegretReward": lambda: VectorRegretReward(native()),
         "Shown": lambda: DummyVecEnv([task, lambda: Monitor(Shown(task()))]),
     }
 
@@ -231,11 +259,142 @@ def test_evaluate_policy_under_vec_normalize() -> None:
     evaluate_policy(policy, env, 1)  # the reward is that in the observation
 
 
-@pytest.mark.parametrize("kind", ["TransformReward", "NormalizeReward"])
+@pytest.mark.parametrize("kind", ["TransformReward", "NormalizeReward", "VectorRegretReward"])
 def test_changed_rewards_in_vector_environments(kind: str) -> None:
     env = stacks()[kind]()
     (warning,) = told(wgp_agents.make("wgp-ucb", env), env)
     assert str(warning.message).startswith(kind)
+
+
+def predicted(env: Any, steps: int, name: str = "wgp-ucb") -> list[Any]:
+    """Return what an agent plays that is shown observations alone."""
+    agent = wgp_agents.make(name, env)
+    shown = env.reset(seed=1)[0]
+    agent.reset(1)
+    plays = []
+    for _ in range(steps):
+        plays.append(agent.predict(shown)[0])
+        shown = env.step(plays[-1])[0]
+    return plays
+
+
+@of(FRAMES)
+def test_predict_reads_the_last_frame(kind: str) -> None:
+    plays = predicted(FRAMES[kind](task()), 12)
+    assert np.shape(plays[0]) == ()
+    assert plays == predicted(task(), 12)
+    assert len(set(map(int, plays))) > 3
+    env = FRAMES[kind](task())
+    agent = wgp_agents.make("wgp-ucb", env)
+    size = env.observation_space.shape
+    for wrong in (np.zeros(5), np.zeros((2, *size)), np.zeros((1, 1, *size))):
+        with pytest.raises(ValueError, match=r"An observation has the shape|There must be 1 obs"):
+            agent.predict(wrong)
+
+
+def test_predict_reads_the_last_frame_of_a_box_and_of_other_units() -> None:
+    plays = predicted(HistoryObservation(task(continuous=True, dim=2), 3, 8.0), 6)
+    np.testing.assert_array_equal(plays, predicted(task(continuous=True, dim=2), 6))
+    agents: list[Any] = []
+    for env in (task(), HistoryObservation(task(), 2, reward_scale=3.0)):  # no power of 2
+        agents.append(wgp_agents.make("wgp-ucb", env))
+        shown = env.reset(seed=1)[0]
+        for arm in (4, 70, 71):
+            agents[-1].predict(shown, episode_start=None if arm != 4 else [True])
+            shown = env.step(arm)[0]
+    np.testing.assert_allclose(
+        agents[0].posterior().mean, agents[1].posterior().mean, rtol=1e-6, atol=1e-6
+    )
+
+
+def test_arms_of_this_step_stand_in_the_last_frame() -> None:
+    found: list[Any] = []
+    for frames in (1, 3):
+        env: Any = gymnasium.make("WGPBandit-LinearContextual-v0", horizon=HORIZON)
+        env = env if frames == 1 else wrappers.FrameStackObservation(env, frames)
+        found.append(rollout(wgp_agents.make("lin-ucb", env), env, seed=1)["action"])
+        found.append([predicted(env, HORIZON, "lin-ucb")])
+    for plays in found:
+        np.testing.assert_array_equal(plays, found[0])
+
+
+@pytest.mark.parametrize("wrong", [[0.5, 1, 1, 1], [0.5, 1, 0, 0], [0.5, 0, 0, 1]])
+def test_rows_that_are_not_one_hot_are_refused(wrong: list[float]) -> None:
+    env = OneHotHistory(task(points_per_dim=2), 1)
+    agent = wgp_agents.make("random", env)
+    with pytest.raises(ValueError, match="one-hot row"):
+        agent.predict([*wrong, 0.0])
+
+
+def shared_stacks() -> dict[str, Make]:
+    """Vector environments whose last frames are those of two bare ones."""
+
+    def _history() -> Any:
+        return HistoryObservation(task(), 3)
+
+    return {
+        "VectorHistoryObservation": lambda: VectorHistoryObservation(native(), 3),
+        "VectorOneHotHistory": lambda: VectorOneHotHistory(native(), 3),
+        "VectorChangeNotification": lambda: VectorChangeNotification(
+            VectorHistoryObservation(native(), 3), "whether"
+        ),
+        "SyncVectorEnv": lambda: SyncVectorEnv([_history] * 2),
+        "DummyVecEnv": lambda: DummyVecEnv([_history] * 2),
+        "VecFrameStack": lambda: VecFrameStack(VecMonitor(DummyVecEnv([task] * 2)), 3),
+        "VecFrameStack of histories": lambda: VecFrameStack(DummyVecEnv([_history] * 2), 2),
+        "first": lambda: VecFrameStack(DummyVecEnv([task] * 2), 2, channels_order="first"),
+    }
+
+
+@pytest.mark.parametrize("kind", [*shared_stacks()])
+def test_predict_reads_the_last_frame_in_vector_environments(kind: str) -> None:
+    def _played(env: Any) -> list[Any]:
+        if hasattr(env, "env_method"):
+            env.seed(5)
+            shown = env.reset()
+        else:
+            shown = env.reset(seed=5)[0]
+        agent = wgp_agents.make("wgp-ucb", env)
+        agent.reset(3)
+        plays = []
+        for _ in range(10):
+            plays.append(agent.predict(shown)[0])
+            shown = env.step(plays[-1])[0]
+        return plays
+
+    np.testing.assert_array_equal(_played(shared_stacks()[kind]()), _played(native()))
+
+
+def test_evaluate_policy_on_a_stack() -> None:
+    """A policy of stable-baselines3 and an agent share one environment."""
+    returns = []
+    for stacked in (False, True):
+        env: Any = DummyVecEnv([lambda: Monitor(task())] * 2)
+        env = VecFrameStack(env, 4) if stacked else env
+        env.seed(5)
+        env.reset()
+        policy: Any = wgp_agents.make("wgp-ucb", env)
+        policy.reset(1)
+        returns.append(evaluate_policy(policy, env, 4, return_episode_rewards=True))
+    assert returns[0] == returns[1]
+
+
+def test_histories_that_differ_are_refused() -> None:
+    scales = 1.0, 2.0
+    env = DummyVecEnv([functools.partial(HistoryObservation, task(), 2, s) for s in scales])
+    agent = wgp_agents.make("random", env)
+    with pytest.raises(ValueError, match="and HistoryObservation changes them"):
+        agent.predict(env.reset())
+
+
+def test_what_was_learned_under_a_history_is_known_without() -> None:
+    env: Any = HistoryObservation(task(), 2)
+    env.reset(seed=1)
+    agents = [wgp_agents.make("wgp-ucb", one) for one in (env, env.unwrapped)]
+    agents[0].reset(1)
+    agents[0].observe(agents[0].act(), 1.0)
+    agents[1].load_state_dict(agents[0].state_dict())
+    assert agents[1].act() == agents[0].act()
 
 
 def sticky() -> Any:

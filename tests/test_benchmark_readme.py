@@ -24,7 +24,10 @@ def blocks(name: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["README.md", "agents/README.md", "docs/live.md"])
+PAGES = ["README.md", "agents/README.md", "docs/live.md", "docs/harnesses/README.md"]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = blocks(name)
     monkeypatch.chdir(tmp_path)  # what they write is not for the tree

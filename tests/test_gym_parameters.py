@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 
 from wgp_gym import register
 from wgp_gym.envs import BanditEnv, BanditVectorEnv, SyntheticTask
@@ -275,3 +276,40 @@ def test_numpy_integers_are_seeds(make_env: Make) -> None:
     one.reset(seed=3)
     other.reset(seed=np.int64(3))  # type: ignore[arg-type]
     np.testing.assert_array_equal(one.expected_rewards(), other.expected_rewards())
+
+
+def test_max_episode_steps_is_the_horizon() -> None:
+    many: Any = gymnasium.make_vec("WGPBandit-Abrupt-v0", 2, max_episode_steps=30)
+    assert many.unwrapped.problem.horizon == many.spec.max_episode_steps == 30
+    many.reset(seed=1)
+    over = [many.step(np.zeros(2, int))[3].all() for _ in range(30)]
+    assert over == [False] * 29 + [True]
+    again: Any = gymnasium.make_vec(many.spec)
+    assert (again.num_envs, again.unwrapped.problem.horizon) == (2, 30)
+    assert BanditEnv(SYNTHETIC, schedule="abrupt", max_episode_steps=7).problem.horizon == 7
+    with pytest.raises(ValueError, match="'max_episode_steps' parameter of BanditVectorEnv must"):
+        gymnasium.make_vec("WGPBandit-Abrupt-v0", 2, max_episode_steps=30, horizon=20)
+
+
+def test_the_specification_tells_the_horizon() -> None:
+    for entry in ENVIRONMENTS:
+        env: Any = gymnasium.make(entry.id)
+        assert env.spec.max_episode_steps == env.unwrapped.problem.horizon
+        again: Any = gymnasium.make(EnvSpec.from_json(env.spec.to_json()))
+        assert again.spec.max_episode_steps == again.unwrapped.problem.horizon
+    env = gymnasium.make("WGPBandit-Abrupt-v0", horizon=30)
+    assert env.spec.max_episode_steps == 30
+
+
+def test_what_gymnasium_does_with_max_episode_steps() -> None:
+    """`gymnasium.make` keeps the word for itself: the episode is cut short, T and f_t stay."""
+    env: Any = gymnasium.make("WGPBandit-Abrupt-v0", max_episode_steps=30)
+    bare: Any = gymnasium.make("WGPBandit-Abrupt-v0")
+    assert env.unwrapped.problem.horizon == 500
+    assert env.spec.max_episode_steps == 30
+    env.reset(seed=1)
+    bare.reset(seed=1)
+    for step in range(30):
+        found, expected = env.step(5), bare.step(5)
+        np.testing.assert_array_equal(found[0], expected[0])
+        assert (found[2], found[3]) == (False, step == 29)

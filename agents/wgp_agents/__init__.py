@@ -4,6 +4,7 @@ The classes are imported when first asked for: `from wgp_agents import WGPUCB`. 
 of this module stands in `__init__.pyi`, written by `scripts/write_stub.py`.
 """
 
+from wgp_agents.evaluation import evaluate
 from wgp_agents.registry import AGENTS, HOME, agent_class, make, names, register_agent
 from wgp_gym import __version__
 from wgp_gym.threads import get_threads, set_threads
@@ -11,6 +12,7 @@ from wgp_gym.threads import get_threads, set_threads
 __all__ = [
     "AGENTS",
     "__version__",
+    "evaluate",
     "get_threads",
     "make",
     "names",

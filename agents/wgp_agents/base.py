@@ -44,7 +44,8 @@ class Agent(Policy, ABC):
     `reset(s)` is the single learner of `reset(s + i)`, number for number, whatever B is.
 
     The bounds B and B_T differ from episode to episode: they are read from the environment anew
-    whenever a learner restarts.
+    whenever a learner restarts, and once more at its first play, so that `reset` may be called
+    before or after the environment's.
 
     Several threads may use one agent: each call is whole. `save` and `load` keep what it has
     learned from one run of a program to the next; pickle does so within one version only.
@@ -138,7 +139,7 @@ class Agent(Policy, ABC):
     def reset(
         self, seed: int | Sequence[int] | None = None, *, learners: ArrayLike | None = None
     ) -> None:
-        """Restart learners, on the episode that the environment is in now.
+        """Restart learners, on the episode that the environment is in at their first play.
 
         Args:
             seed: s gives learner i the seed s + i; a sequence gives each of all its own. None
@@ -155,7 +156,7 @@ class Agent(Policy, ABC):
         if self._streams is None and not mask.all():
             owner = type(self).__name__
             raise RuntimeError(f"Reset all learners first, by {owner}.reset() without 'learners'.")
-        self._begin(mask)
+        self._await(mask)
         if self._streams is None or (seed is not None and mask.all()):
             self._streams = UniformStreams(seeds)
         elif seed is not None:
@@ -191,6 +192,7 @@ class Agent(Policy, ABC):
         """
         with self._lock:
             uniform = self._require_reset()
+            self._waiting = None
             mask = None if allowed is None else self._checked_allowed(allowed)
             before = self.arms, self.allowed, self._unanswered
             if self.problem.contextual:
@@ -207,8 +209,8 @@ class Agent(Policy, ABC):
 
     def _look(self, observation: Observation) -> None:
         """Take in the arms that an observation shows."""
-        self._wrapped.check_shown("act")
-        shown = shown_arms(rows_of(observation, self.problem, self.num_learners), self.problem)
+        bare = self._wrapped.bare(observation, self.problem.domain, "act")
+        shown = shown_arms(rows_of(bare, self.problem, self.num_learners), self.problem)
         first = (self._unanswered == 0) | ~self._last_shown(shown)
         self.arms, self._unanswered = shown, self._unanswered + first
 
@@ -260,6 +262,7 @@ class Agent(Policy, ABC):
                 if not learns.any():
                     return
                 action, reward = of_active(action, learns), of_active(reward, learns)
+            self._waiting = None
             actions, meant = self._checked_plays(action, arms, learns, "observe")
             rewards = checked_rewards(reward, self._shape)
             steps = checked_elapsed("elapsed", "observe", elapsed, learns)

@@ -13,6 +13,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wgp_agents.core.episode import NotDrawn
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices
 from wgp_gym.validation import as_floats, check_range, reject
@@ -143,15 +144,15 @@ def checked_ends(owner: str, given: Sequence[float] | None) -> tuple[float, floa
 
 
 def not_drawn(quantity: str, parameter: str) -> NoReturn:
-    """Raise RuntimeError, of an agent that is reset before the episode that it is to play.
+    """Raise RuntimeError, of an agent that is to begin before the episode that it is to play.
 
     Args:
         quantity: What is drawn with the episode, as in "norm bound".
         parameter: The agent's parameter that would do in its place.
     """
-    raise RuntimeError(
-        f"The {quantity} is drawn with the episode: reset the environment before the agent, or "
-        f"give the agent a {parameter!r}."
+    raise NotDrawn(
+        f"The {quantity} is drawn with the episode: reset the environment before the agent plays, "
+        f"or give the agent a {parameter!r}."
     )
 
 

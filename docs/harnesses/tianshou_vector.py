@@ -2,10 +2,13 @@
 
 Run it with `python docs/harnesses/tianshou_vector.py`. The DQN sees the last five plays. The
 regret of an episode stands in the last `info` that the Collector keeps, and is the same whether
-environments share this process (`DummyVectorEnv`) or have their own (`SubprocVectorEnv`).
+environments share this process (`DummyVectorEnv`) or have their own (`SubprocVectorEnv`). Tianshou
+seeds by a reset and resets again before it collects: `SeededEpisodes` holds it to the seeds given.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import gymnasium
 import numpy as np
@@ -19,7 +22,7 @@ from tianshou.trainer import OffPolicyTrainerParams
 from tianshou.utils.net.common import Net
 
 import wgp_gym  # noqa: F401  (registers the environments)
-from wgp_gym.wrappers import HistoryObservation
+from wgp_gym.wrappers import HistoryObservation, SeededEpisodes
 
 TASK = {"points_per_dim": 2, "horizon": 20, "change_points": [], "noise_std": 0.05}
 TRAIN_ENVS, TEST_ENVS, PROCESSES = 10, 100, 2
@@ -29,6 +32,11 @@ TRAIN_SEED, TEST_SEED = 0, 10_000
 def make_env() -> gymnasium.Env:
     """Two arms, of which one is better for a whole episode."""
     return HistoryObservation(gymnasium.make("WGPBandit-Abrupt-v0", **TASK), length=5)
+
+
+def make_tests(count: int) -> list[Callable[[], gymnasium.Env]]:
+    """Return functions that make environments, each of one held-out episode."""
+    return [lambda i=i: SeededEpisodes(make_env(), [TEST_SEED + i]) for i in range(count)]
 
 
 def make_dqn() -> DQN:
@@ -46,7 +54,6 @@ def make_dqn() -> DQN:
 
 def regrets(dqn: DQN, envs: BaseVectorEnv, random: bool = False) -> np.ndarray:
     """Play one episode in each environment, always the same ones; return their regrets."""
-    envs.seed(TEST_SEED)
     envs.action_space[0].seed(TEST_SEED)
     buffer = VectorReplayBuffer(len(envs) * TASK["horizon"], len(envs))
     collector = Collector(dqn, envs, buffer)
@@ -76,9 +83,9 @@ def main() -> None:
         )
     )
 
-    test_envs = DummyVectorEnv([make_env] * TEST_ENVS)
+    test_envs = DummyVectorEnv(make_tests(TEST_ENVS))
     random, trained = regrets(dqn, test_envs, random=True), regrets(dqn, test_envs)
-    processes = SubprocVectorEnv([make_env] * PROCESSES)
+    processes = SubprocVectorEnv(make_tests(PROCESSES))
     difference = np.abs(regrets(dqn, processes) - trained[:PROCESSES]).max()
     processes.close()
     print(

@@ -22,7 +22,14 @@ from wgp_gym.validation import MAX_BATCH_NUMBERS, check_names, misread, reject, 
 
 VECTOR = "BanditVectorEnv"
 
-__all__ = ["TaskPlayer", "action_space", "check_options", "checked_actions", "observation_space"]
+__all__ = [
+    "TaskPlayer",
+    "action_space",
+    "check_options",
+    "checked_actions",
+    "made_task",
+    "observation_space",
+]
 
 
 def observation_space(task: Task) -> spaces.Space[Any]:
@@ -83,6 +90,21 @@ def is_in(space: spaces.Space[Any], array: Actions) -> bool:
     return bool(array.astype(np.int64, copy=False).view(np.uint64).max() < space.nvec[0])
 
 
+def made_task(task: str | Task, parameters: dict[str, Json], owner: str) -> Task:
+    """Return the task: see `make_task`. `max_episode_steps`, Gymnasium's word, is its horizon T.
+
+    Raises:
+        ValueError: As `make_task` does, or if `max_episode_steps` and another horizon are given.
+    """
+    others = {name: value for name, value in parameters.items() if name != "max_episode_steps"}
+    made, steps = make_task(task, **others), parameters.get("max_episode_steps")
+    if steps is None or steps == made.horizon:
+        return made
+    if made is task or "horizon" in others:
+        reject("max_episode_steps", owner, f"the horizon, {made.horizon}, if both", steps)
+    return make_task(task, horizon=steps, **others)
+
+
 def plain(value: Any) -> Any:
     """Return a keyword's value as JSON can write it: numpy's numbers and arrays as Python's."""
     if isinstance(value, dict):
@@ -100,7 +122,7 @@ class TaskPlayer:
     """A base of the environments of a task.
 
     Its specification can be written as JSON, whatever made it: Gymnasium puts the keywords in
-    there as they were given, and `spec.to_json()` would fail.
+    there as they were given, and `spec.to_json()` would fail. Its `max_episode_steps` is T.
     """
 
     task: Task
@@ -118,7 +140,7 @@ class TaskPlayer:
         self._made_of = task, {name: kept(value) for name, value in parameters.items()}
         made = None if isinstance(task, Task) else load_task(task)
         self._settable = settable(getattr(made, "drawable", {}))  # by the options of a reset
-        self.task = make_task(task, **parameters)
+        self.task = made_task(task, parameters, type(self).__name__)
         self._size = batch, render_mode is not None
         self.dynamics = self._usual = self._player(self.task)
 
@@ -138,7 +160,9 @@ class TaskPlayer:
         changed = parameters | options
         if RATE not in options and not is_random(changed.get(TIMES)):
             changed.pop(RATE, None)  # of change points that were drawn
-        self.dynamics = self._player(make_task(named, **changed)) if options else self._usual
+        self.dynamics = self._usual
+        if options:
+            self.dynamics = self._player(made_task(named, changed, type(self).__name__))
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -149,6 +173,7 @@ class TaskPlayer:
     def spec(self, spec: EnvSpec | None) -> None:
         if spec is not None:
             spec.kwargs = plain(spec.kwargs)
+            spec.max_episode_steps = self.task.horizon
         self._spec = spec
 
     def drawn_norm_bound(self) -> Array:

@@ -71,7 +71,11 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     Functions and noise are drawn at `reset`, whatever is played later.
 
     ## Episode Truncation
-    After T steps. A bandit does not end: `terminated` is always False.
+    After T steps. A bandit does not end: `terminated` is always False, and what a play is worth
+    does not hang on how many are left. A learner that looks ahead (stable-baselines3) therefore
+    adds the value of the last observation at T, as if it went on. T is `horizon`; to
+    `gymnasium.make` itself `max_episode_steps` is a `TimeLimit`, which cuts the episode of T steps
+    short and changes neither its functions nor what a learner is told.
 
     ## Info
     The same keys after `reset` and `step`: `t`, `expected_reward` f_t(x_t), `optimal_reward`,
@@ -98,7 +102,7 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     Args:
         task: A `Task`, or the "module:name" of its class or of a function that returns it.
         render_mode: None, "rgb_array" or "ansi".
-        **parameters: The arguments of what is named.
+        **parameters: The arguments of what is named; `max_episode_steps` stands for `horizon`.
 
     Raises:
         ValueError: If a parameter is out of its range.

@@ -46,7 +46,7 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         autoreset_mode: A `gymnasium.vector.AutoresetMode` or its value. "NextStep"; "SameStep":
             step T returns the first observations of the next episodes, and the last ones stand
             in `info` as "final_obs" and "final_info"; "Disabled": `reset` must be called.
-        **parameters: The arguments of what is named.
+        **parameters: The arguments of what is named; `max_episode_steps` stands for `horizon`.
 
     Raises:
         ValueError: If a parameter is out of its range, B episodes are too large to hold, or they

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.accepted import environment_spec
 from wgp_agents.core.access import truth_reader
+from wgp_agents.evaluation import all_over
 from wgp_gym.types import Array
 from wgp_gym.validation import seed_list
 
@@ -134,15 +135,6 @@ def amounts(name: str, agent: Agent, env: Any) -> Array:
         with contextlib.suppress(AttributeError):  # an environment that is not ours
             told = truth_reader(env, f"drawn_{name}")()
     return np.broadcast_to(np.ravel(np.asarray(told, float)), agent.num_learners).copy()
-
-
-def all_over(terminated: Any, truncated: Any) -> bool:
-    """Tell whether the episodes have ended."""
-    over = np.asarray(terminated) | np.asarray(truncated)
-    if over.any() and not over.all():
-        count = f"{over.sum()} of {over.size}"
-        raise ValueError(f"The sub-environments must end at the same step. Here {count} did.")
-    return bool(over.all())
 
 
 def room(value: Any, horizon: int) -> NDArray[Any]:

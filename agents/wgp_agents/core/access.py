@@ -54,6 +54,11 @@ class Reader(Generic[Read]):
         """Read."""
         return self.function(*self.arguments)
 
+    @property
+    def follows(self) -> bool:
+        """Whether it reads an environment, where the next episode is another one."""
+        return self.function is not given_problem
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Reader[Read]:
         """Return this reader, of the environment's copy where there is one already."""
         return Reader(self.function, tuple(memo.get(id(one), one) for one in self.arguments))

@@ -36,8 +36,11 @@ class Trace(NamedTuple):
 Origin = dict[str, Trace]
 """The traces of all that is in an agent, by path."""
 
-EPISODE = ("norm_bound", "variation_budget")  # of a problem; they differ from episode to episode
-LEFT_OUT = ("_lock", "_made_for")  # of an agent; the latter is its problem once more
+NO_PART = ("_lock", "_made_for")  # of an agent; the latter is its problem once more
+LEFT_OUT = {  # what differs from episode to episode, and how observations are shown, by class
+    "BanditProblem": ("norm_bound", "variation_budget"),
+    "Wrapped": ("frames", "shape"),
+}
 SAMPLE = 1000  # numbers of an array that are looked at
 WEIGHTS = np.cos(np.arange(SAMPLE))
 MOST, DEEPEST = 10_000, 50  # parts, and attributes of attributes, of whatever a user's own holds
@@ -76,9 +79,9 @@ def below(value: object) -> dict[object, object]:
         return dict(enumerate(value))
     if isinstance(value, CONSTANT) or root_of(type(value)) in FOREIGN:
         return {}
-    left = EPISODE if type(value).__name__ == "BanditProblem" else ()
+    left = LEFT_OUT.get(type(value).__name__, ())
     held = getattr(value, "__dict__", {})
-    return {name: one for name, one in held.items() if name not in (*left, *LEFT_OUT)}
+    return {name: one for name, one in held.items() if name not in (*left, *NO_PART)}
 
 
 def traced(array: AnyArray) -> Trace:

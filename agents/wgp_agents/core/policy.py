@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wgp_agents.core.episode import Episodic
 from wgp_agents.core.feedback import checked_starts, clipped
 from wgp_agents.core.observation import checked_rows, rows_of, shown_arms
 from wgp_agents.core.randomness import UniformStreams
-from wgp_agents.core.stateful import Stateful, locked
+from wgp_agents.core.stateful import locked
 from wgp_agents.core.units import Units
 from wgp_agents.core.wrapped import Wrapped
 from wgp_gym.problem import BanditProblem
@@ -26,7 +27,7 @@ __all__ = ["Policy"]
 SAME_PLACE = 1e-6  # an observation shows points in single precision
 
 
-class Policy(Stateful):
+class Policy(Episodic):
     """What learns from an observation and chooses, by the methods of `wgp_agents.base.Agent`.
 
     Attributes:
@@ -41,10 +42,6 @@ class Policy(Stateful):
     _tree: KDTree | None
     _wrapped: Wrapped
     _units: Units
-
-    @abstractmethod
-    def _begin(self, mask: Mask) -> None:
-        """Restart the learners in `mask` `(B,)` on the episode that is on now."""
 
     @abstractmethod
     def _choose(self, uniform: UniformStreams) -> Actions:
@@ -72,7 +69,8 @@ class Policy(Stateful):
 
         Args:
             observation: `(3 + d,)`, or `(B, 3 + d)` from a vector environment; with the arms of
-                the step behind, where these are drawn anew.
+                the step behind, where these are drawn anew. Of histories and stacks of frames
+                (`wgp_agents.core.frames`) the last one is read.
             state: Not used: an agent holds its own.
             episode_start: Whether each episode has just begun, `(B,)`. Without it, an
                 observation that shows no last action begins one.
@@ -82,11 +80,11 @@ class Policy(Stateful):
             The actions (an array, as stable-baselines3 returns), and None.
 
         Raises:
-            ValueError: If there is not one observation of the bare environment for each learner,
-                a number in them is none that the task shows, a wrapper changes them, or there is
-                not one `episode_start` for each learner. The agent is then as it was.
+            ValueError: If there is not one observation of the environment for each learner, a
+                number in them is none that the task shows, a wrapper changes them, or there is not
+                one `episode_start` for each learner. The agent is then as it was.
         """
-        self._wrapped.check_shown("predict")
+        observation = self._wrapped.bare(observation, self.problem.domain, "predict")
         rows = checked_rows(rows_of(observation, self.problem, self.num_learners), self.problem)
         fresh = rows[:, 1] == 0
         if episode_start is not None:
@@ -101,8 +99,9 @@ class Policy(Stateful):
         shown = shown_arms(rows, self.problem) if self.problem.contextual else None
         actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
         self._units.watch(rewards, ~fresh, stacklevel=6)  # the lock is a frame
-        if fresh.any():
-            self._begin(fresh)
+        begins = self._beginning(fresh)
+        if begins.any():
+            self._begin(begins)
         self._streams = streams
         if not fresh.all():
             self._learn(actions, clipped(rewards), ~fresh)

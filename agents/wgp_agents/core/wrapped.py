@@ -1,8 +1,9 @@
 """What the wrappers between an agent and its task change: actions, observations, rewards.
 
-An agent needs to know: it plays through a rescaled box, refuses other changes of actions, does not
-read changed observations, and warns of changed rewards. A wrapper of the usual kinds is known by
-its class, any other by the spaces that it names; what its `step` does beside cannot be known.
+An agent needs to know: it plays through a rescaled box, refuses other changes of actions, reads the
+last observation off histories and stacks of frames, no other changed observations, and warns of
+changed rewards. A wrapper of the usual kinds is known by its class, any other by the spaces that it
+names; what its `step` does beside cannot be known.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -26,9 +27,11 @@ from gymnasium.vector import (
 )
 
 from wgp_agents.core.access import EnvLike
+from wgp_agents.core.frames import frame_of, last_observations, same_numbers
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Actions, Array
+from wgp_gym.types import Actions, Array, Observation
 from wgp_gym.validation import as_floats, reject
+from wgp_gym.wrappers import Frame
 
 __all__ = ["Wrapped", "read_wrappers"]
 
@@ -46,7 +49,10 @@ BY_NAME = {  # these are of none of the six kinds; what repeats an action sums u
     "RepeatAction": ACTIONS,
     "StickyActionEnv": ACTIONS,
     "FrameStackObservation": OBSERVATIONS,
+    "ChangeNotification": OBSERVATIONS,
     "NormalizeReward": REWARDS,
+    "RegretReward": REWARDS,
+    "VectorRegretReward": REWARDS,
 }
 RESCALED = "RescaleAction"
 HARMLESS = (  # an agent plays within the box; an observation is flat; its type is looked at
@@ -64,11 +70,14 @@ class Wrapped:
     """What an agent has to know of the wrappers around its task.
 
     Attributes:
-        observations: The outermost wrapper that changes observations, or "".
+        observations: The outermost wrapper that changes observations so that the task's own cannot
+            be read off them, or "".
         rewards: The outermost wrapper that changes rewards, or "".
         low: The lower ends of the box that [0, 1]^d is rescaled to, `(d,)`; None: it is not.
         high: The upper ends.
         edge: How far actions stay away from both, `(d,)`, so that rounding does not take them out.
+        frames: Where wrappers show the last observation, the outermost first.
+        shape: The shape of what the outermost wrapper shows of one environment.
     """
 
     observations: str = ""
@@ -76,6 +85,8 @@ class Wrapped:
     low: Array | None = None
     high: Array | None = None
     edge: Array | float = 0.0
+    frames: tuple[Frame, ...] = ()
+    shape: tuple[int, ...] = ()
 
     def outwards(self, actions: Actions) -> Actions:
         """Return actions as the wrapped environment takes them: points `(B, d)` rescaled."""
@@ -97,14 +108,21 @@ class Wrapped:
             reject("action", "observe", rule, action)
         return np.clip((points - self.low) / (self.high - self.low), 0.0, 1.0)
 
-    def check_shown(self, method: str) -> None:
-        """Raise ValueError if a wrapper changes the observations that a method reads."""
+    def bare(self, observation: Observation, places: Array, method: str) -> Observation:
+        """Return what the task itself shows, of an observation that a method is given.
+
+        Raises:
+            ValueError: If a wrapper changes observations so that this cannot be read off them.
+        """
         if self.observations:
             raise ValueError(
                 f"{method} reads observations as the task shows them, and {self.observations} "
                 "changes them. Take that wrapper off, or make the agent from the task's "
                 "`problem` alone and tell it of each play by observe."
             )
+        if not self.frames:
+            return observation
+        return last_observations(observation, self.shape, self.frames, places)
 
 
 @dataclass(frozen=True)
@@ -116,12 +134,14 @@ class Layer:
         changes: What it changes.
         box: Of one that rescales actions, the box that they are given in.
         rescale: What it does to an action; None where that cannot be seen.
+        frame: Where it shows the last observation; None where that is not known, or all it shows.
     """
 
     name: str
     changes: frozenset[str] = frozenset()
     box: spaces.Box | None = None
     rescale: Callable[[Any], Any] | None = None
+    frame: Frame | None = None
 
 
 def read_wrappers(source: EnvLike, owner: str) -> Wrapped:
@@ -141,16 +161,22 @@ def read_wrappers(source: EnvLike, owner: str) -> Wrapped:
     if actions:
         rule = "one that plays the actions it is given: take this wrapper off"
         reject("env", owner, rule, actions)
+    frames = [tuple(layer.frame for layer in chain if layer.frame) for chain in chains]
+    if not observations and any(one != frames[0] for one in frames):
+        observations = next(layer.name for layer in layers if layer.frame)
+    shown = Wrapped(
+        observations, rewards, frames=frames[0], shape=space_of(source, "observation").shape or ()
+    )
     boxes = [next((layer.box for layer in chain if layer.box), None) for chain in chains]
     if any(box != boxes[0] for box in boxes):
         reject("env", owner, "one whose actions are all rescaled alike", RESCALED)
     if boxes[0] is None:
-        return Wrapped(observations, rewards)
+        return shown
     ends = np.stack([boxes[0].low, boxes[0].high]).astype(float)
     edge = EDGE * np.spacing(np.abs(ends).max(axis=0).astype(np.float32)).astype(float)
     if all(reaches_ends(chain, boxes[0]) for chain in chains):
         edge[:] = 0.0
-    return Wrapped(observations, rewards, ends[0], ends[1], edge)
+    return replace(shown, low=ends[0], high=ends[1], edge=edge)
 
 
 def reaches_ends(chain: list[Layer], box: spaces.Box) -> bool:
@@ -212,10 +238,13 @@ def layer_of(wrapper: Any, inner: Any) -> Layer:
     if not is_harmless(kind):
         changes |= {OBSERVATIONS} if shown != space_of(inner, "observation") else set()
         changes |= {ACTIONS} if given != space_of(inner, "action") else set()
-    elif shown.dtype not in FLOATS or shown.shape != space_of(inner, "observation").shape:
+    elif shown.dtype not in FLOATS or not same_numbers(shown, space_of(inner, "observation")):
         changes |= {OBSERVATIONS}
+    frame = frame_of(wrapper, shown, space_of(inner, "observation"))
+    if frame is not None:
+        changes -= {OBSERVATIONS}
     if not (name == RESCALED and is_harmless(kind)):
-        return Layer(name, frozenset(changes))
+        return Layer(name, frozenset(changes), frame=frame)
     of_one: Any = getattr(wrapper, "wrapper", wrapper)  # a vector one holds a single one
     return Layer(name, frozenset(changes), given, of_one.func)
 

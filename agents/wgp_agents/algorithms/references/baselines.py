@@ -72,6 +72,9 @@ class Oracle(Agent):
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__(env)
+        self._bind_truth(env)
+
+    def _bind_truth(self, env: EnvLike) -> None:
         self._read_optimum = truth_reader(env, "optimal_action")
 
     def _restart(self, mask: Mask) -> None:

@@ -52,7 +52,7 @@ class OracleDiscount(Agent):
         self, env: EnvLike, *, discounts: ArrayLike = DISCOUNTS, **common: Unpack[GPParameters]
     ) -> None:
         super().__init__(env)
-        self._read_episodes = truth_reader(env, "fork")
+        self._bind_truth(env)
         self.discounts = frozen(
             checked_grid("discounts", discounts, "OracleDiscount", SMALLEST, 1.0)
         )
@@ -66,6 +66,9 @@ class OracleDiscount(Agent):
         dtype = np.float32 if self.problem.continuous else np.int64
         self.plan = np.zeros((horizon, self.num_learners, *point), dtype)
         self._rows = np.arange(self.num_learners)
+
+    def _bind_truth(self, env: EnvLike) -> None:
+        self._read_episodes = truth_reader(env, "fork")
 
     def _restart(self, mask: Mask) -> None:
         self.best[mask] = np.nan

@@ -40,6 +40,10 @@ class OracleRestart(GPAgent):
         told = RestartWhen(truth_reader(env, "function_changes"))
         super().__init__(env, surrogate=RestartSurrogate, restart_rule=told, **common)
 
+    def _bind_truth(self, env: EnvLike) -> None:
+        assert isinstance(self.restart_rule, RestartWhen)
+        self.restart_rule.told = truth_reader(env, "function_changes")
+
 
 class RestartWhen(RestartRule):
     """A rule that restarts a surrogate wherever it is told to.
@@ -49,10 +53,10 @@ class RestartWhen(RestartRule):
     """
 
     def __init__(self, told: Callable[[], ArrayLike]) -> None:
-        self._told = told
+        self.told = told
 
     def before_act(self, surrogate: Surrogate, uniform: UniformStreams) -> None:
         """Restart the surrogate where it is told to."""
-        now = np.broadcast_to(np.asarray(self._told(), bool), len(surrogate.held))
+        now = np.broadcast_to(np.asarray(self.told(), bool), len(surrogate.held))
         if now.any():
             forget_all(surrogate, now)

@@ -1,4 +1,4 @@
-"""Observation wrappers for RL: a policy without memory sees the last k plays at once."""
+"""The last k plays at once: what a policy without memory needs to see."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Floats32 as Floats
 from wgp_gym.types import Mask
 from wgp_gym.validation import MAX_NUMBERS, check_float, check_int, reject
+from wgp_gym.wrappers.frame import Frame
 
-__all__ = ["History", "HistoryObservation", "VectorHistoryObservation"]
+__all__ = ["History", "HistoryObservation", "VectorHistoryObservation", "history_of"]
 
 SCALES = 1e-20, 1e30  # with which no reward in an observation leaves single precision
 
@@ -50,6 +51,11 @@ class History:
     def size(self) -> int:
         """The numbers in a row: 1 + k (2 + d)."""
         return 1 + int(self.plays[0].size)
+
+    @property
+    def frame(self) -> Frame:
+        """Where the last observation stands in a row."""
+        return Frame(self.size, 0, 1 + self.plays.shape[2], self.reward_scale)
 
     def push(self, observations: Floats, learners: slice | Mask = slice(None)) -> Floats:
         """Take in one observation of each of b learners, `(b, 3 + d)`; return rows, `(b, size)`.
@@ -100,6 +106,9 @@ class HistoryObservation(
         length: k >= 1.
         reward_scale: What the rewards in the observation are divided by, in [1, 1e30].
 
+    Attributes:
+        frame: Where the last observation stands, so that agents can read it.
+
     Raises:
         ValueError: If a parameter is out of its range, or the environment is none of this package,
             or one whose arms are drawn anew at each step.
@@ -116,6 +125,7 @@ class HistoryObservation(
         self._history, self.observation_space = history_of(
             env, env.observation_space, 1, length, reward_scale, "HistoryObservation"
         )
+        self.frame = self._history.frame
 
     def observation(self, observation: Floats) -> Floats:
         """Return the history with this observation added, `(1 + k (2 + d),)`."""
@@ -131,6 +141,9 @@ class VectorHistoryObservation(gymnasium.vector.VectorObservationWrapper):
         length: k >= 1.
         reward_scale: What the rewards in the observation are divided by, in [1, 1e30].
 
+    Attributes:
+        frame: Where the last observation of each stands, so that agents can read it.
+
     Raises:
         ValueError: If a parameter is out of its range, or the environment is none of this package,
             or one whose arms are drawn anew at each step.
@@ -142,6 +155,7 @@ class VectorHistoryObservation(gymnasium.vector.VectorObservationWrapper):
         super().__init__(env)
         space, batch, owner = env.single_observation_space, env.num_envs, "VectorHistoryObservation"
         self._history, single = history_of(env, space, batch, length, reward_scale, owner)
+        self.frame = self._history.frame
         self.single_observation_space = single
         self.observation_space = batch_space(single, batch)
 

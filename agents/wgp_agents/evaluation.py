@@ -1,0 +1,233 @@
+"""Agents and models on the episodes of the same seeds."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from wgp_agents.base import Agent
+from wgp_agents.registry import make
+from wgp_gym.types import Array
+from wgp_gym.validation import reject, seed_list
+
+__all__ = ["Evaluation", "Model", "all_over", "evaluate"]
+
+MOST_AT_ONCE = 100  # episodes of one batch
+PLAYERS = "an agent's name, class or instance, a function of an environment, or a model"
+
+
+class Model(Protocol):
+    """What stable-baselines3 calls a model or a policy, as far as it is looked at here."""
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Any, Any]:
+        """Return the actions for observations `(B, ...)`, and the next state."""
+
+
+Player: TypeAlias = str | Agent | Model | Callable[..., Agent | Model]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What was played on the episodes of given seeds.
+
+    Attributes:
+        seeds: The environment's seed of each episode, S of them.
+        regrets: Each episode's cumulative regret at its end, `(S,)`.
+        returns: Each episode's sum of rewards, as the environment paid them, `(S,)`.
+    """
+
+    seeds: tuple[int, ...]
+    regrets: Array
+    returns: Array
+
+    @property
+    def mean_regret(self) -> float:
+        """The mean regret."""
+        return float(self.regrets.mean())
+
+    @property
+    def regret_error(self) -> float:
+        """The standard error of the mean regret; NaN of one episode."""
+        return standard_error(self.regrets)
+
+    @property
+    def mean_return(self) -> float:
+        """The mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def return_error(self) -> float:
+        """The standard error of the mean return; NaN of one episode."""
+        return standard_error(self.returns)
+
+
+def standard_error(values: Array) -> float:
+    """Return s / sqrt(S), s with S - 1 in its denominator; NaN of one value."""
+    if len(values) < 2:
+        return math.nan
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def evaluate(
+    player: Player,
+    env: Any,
+    seeds: Sequence[int],
+    *,
+    deterministic: bool = True,
+    **env_kwargs: Any,
+) -> Evaluation:
+    """Play the episodes of exactly these seeds, whoever plays.
+
+    An episode's functions and noise follow from its seed alone, so that two players on the same
+    seeds are compared in pairs. Learners start anew with every episode, with its seed.
+
+    Args:
+        player: An agent's name, as `make` takes it, or its class; a function that returns an agent
+            for an environment; an `Agent`, of which a copy plays, bound to `env`
+            (`Agent.bind`), so that it goes by the bounds of these episodes whatever it was made
+            from; or a model with `predict`, as stable-baselines3 trains them.
+        env: An id, "module:id", or an environment, single or vector, in its wrappers: a model is
+            shown what it shows. With an id up to 100 episodes are played at once.
+        seeds: The seeds, ints of at least 0.
+        deterministic: Whether a model is to play its likeliest action. What it draws otherwise does
+            not follow from the seeds.
+        **env_kwargs: What an environment is made with that is named by its id.
+
+    Returns:
+        The regret and the return of each episode.
+
+    Raises:
+        ValueError: If there is no seed, `env` is none of these or of another task than that of an
+            `Agent`, a model was trained on observations of another shape, or episodes played at
+            once end at different steps.
+    """
+    listed = list(seeds)
+    if not listed:
+        reject("seeds", "evaluate", "at least one int of at least 0", seeds)
+    checked = [seed for seed in seed_list(listed, len(listed)) if seed is not None]
+    made = isinstance(env, str)
+    if made:
+        env = made_env(env, player, len(checked), env_kwargs)
+    elif env_kwargs:
+        reject("env", "evaluate", f"an id, to be made with {', '.join(env_kwargs)}", env)
+    elif not isinstance(env, gymnasium.Env | VectorEnv):
+        rule = (
+            "an id or an environment of Gymnasium; with one of stable-baselines3 take its "
+            "`evaluate_policy`, and wgp_gym.wrappers.SeededEpisodes for the seeds"
+        )
+        reject("env", "evaluate", rule, env)
+    try:
+        play = episodes_of(player, env, deterministic)
+        width = env.num_envs if isinstance(env, VectorEnv) else 1
+        found = []
+        for start in range(0, len(checked), width):
+            block = checked[start : start + width]
+            filled = block + block[-1:] * (width - len(block))  # the last one once more
+            found.append(play(filled)[:, : len(block)])
+    finally:
+        if made:
+            env.close()
+    regrets, returns = np.concatenate(found, axis=1)
+    return Evaluation(tuple(checked), regrets, returns)
+
+
+def made_env(name: str, player: Player, count: int, kwargs: dict[str, Any]) -> Any:
+    """Return an environment that `player` can play, for `count` episodes."""
+    if isinstance(player, Agent) and not player.batched:
+        return gymnasium.make(name, **kwargs)
+    width = math.ceil(count / math.ceil(count / MOST_AT_ONCE))
+    if isinstance(player, Agent):
+        width = player.num_learners
+    native = gymnasium.spec(name).vector_entry_point is not None
+    mode = "vector_entry_point" if native else "sync"
+    return gymnasium.make_vec(name, num_envs=width, vectorization_mode=mode, **kwargs)
+
+
+def episodes_of(player: Player, env: Any, deterministic: bool) -> Callable[[list[int]], Array]:
+    """Return a function of seeds that plays their episodes at once: regrets, returns `(2, B)`."""
+    if isinstance(player, str):
+        player = make(player, env)
+    elif isinstance(player, Agent):
+        player = copy.deepcopy(player)
+        player.bind(env)
+    elif isinstance(player, type) or not hasattr(player, "predict"):
+        if not callable(player):
+            reject("player", "evaluate", PLAYERS, player)
+        player = player(env)
+    if isinstance(player, Agent):
+        agent = player
+        return lambda seeds: learned(agent, env, seeds)
+    if not hasattr(player, "predict"):
+        reject("player", "evaluate", PLAYERS, player)
+    model, shape = player, getattr(getattr(player, "observation_space", None), "shape", None)
+    space = getattr(env, "single_observation_space", env.observation_space)
+    if shape is not None and shape != space.shape:
+        rule = (
+            f"one that shows observations of shape {shape}, as the model was trained on: put it in "
+            "the wrappers of its training, as HistoryObservation"
+        )
+        reject("env", "evaluate", rule, space.shape)
+    return lambda seeds: predicted(model, env, seeds, deterministic)
+
+
+def learned(agent: Agent, env: Any, seeds: list[int]) -> Array:
+    """Play the episodes of these seeds with an agent that acts and observes."""
+    given = seeds if agent.batched else seeds[0]
+    observation, _ = env.reset(seed=given)
+    agent.reset(given)
+    returns, over, info = np.zeros(len(seeds)), False, {}
+    while not over:
+        action = agent.act(observation)
+        observation, reward, terminated, truncated, info = env.step(action)
+        agent.observe(action, reward)
+        returns += reward
+        over = all_over(terminated, truncated)
+    return np.stack([final_regrets(info, len(seeds)), returns])
+
+
+def predicted(model: Model, env: Any, seeds: list[int], deterministic: bool) -> Array:
+    """Play them with a model that is shown observations, always as a batch."""
+    single = not isinstance(env, VectorEnv)
+    observation, _ = env.reset(seed=seeds[0] if single else seeds)
+    state, starts = None, np.ones(len(seeds), bool)
+    returns, over, info = np.zeros(len(seeds)), False, {}
+    while not over:
+        shown = np.asarray(observation)[None] if single else observation
+        actions, state = model.predict(shown, state, starts, deterministic)
+        action = actions[0] if single else actions
+        observation, reward, terminated, truncated, info = env.step(action)
+        starts = np.zeros(len(seeds), bool)
+        returns += reward
+        over = all_over(terminated, truncated)
+    return np.stack([final_regrets(info, len(seeds)), returns])
+
+
+def final_regrets(info: dict[str, Any], count: int) -> Array:
+    """Return the regrets at the end of episodes, `(B,)`."""
+    # Where the step that ends an episode begins the next one, it keeps the old one's info.
+    last = info.get("final_info", info)
+    if "cumulative_regret" not in last:
+        reject("env", "evaluate", "an environment of wgp_gym, whose info tells the regret", info)
+    return np.asarray(last["cumulative_regret"], float).reshape(count)
+
+
+def all_over(terminated: Any, truncated: Any) -> bool:
+    """Tell whether the episodes have ended; ValueError if some have, and others have not."""
+    over = np.asarray(terminated) | np.asarray(truncated)
+    if over.any() and not over.all():
+        count = f"{over.sum()} of {over.size}"
+        raise ValueError(f"The sub-environments must end at the same step. Here {count} did.")
+    return bool(over.all())

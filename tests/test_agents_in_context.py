@@ -95,14 +95,13 @@ def test_the_network_is_torchs() -> None:
             context = network.advance(context, told[:, t])
 
 
-def played_arms(agent: InContext, rewards: Array, order: Array | None = None) -> list[int]:
-    """Play; a reward follows from the arm, counted as before its places were permuted."""
+def played_arms(agent: InContext, rewards: Array) -> list[int]:
+    """Play; a reward `(25, n)` follows from step and arm."""
     agent.reset(5)
     arms = []
-    for _ in range(25):
-        arm = agent.act()
-        arms.append(arm if order is None else int(order[arm]))
-        agent.observe(arm, rewards[arms[-1]])
+    for paid in rewards:
+        arms.append(agent.act())
+        agent.observe(arms[-1], paid[arms[-1]])
     return arms
 
 
@@ -125,7 +124,7 @@ def test_the_order_of_arms_does_not_matter() -> None:
 
 
 def test_neither_unit_nor_zero_of_rewards_matters() -> None:
-    rewards = np.cos(4 * PLACES[:, 0])
+    rewards = np.cos(4 * PLACES[:, 0] + np.arange(25)[:, None])
     plain, scaled = (InContext(problem(), model=some_model()) for _ in range(2))
     assert played_arms(plain, rewards) == played_arms(scaled, 1024.0 * rewards + 4096.0)
     np.testing.assert_allclose(

@@ -82,9 +82,7 @@ def add_plays(
             for r in range(len(rates)):
                 for h in range(H):
                     k = near[x, h]
-                    kept.rewards[i, x, r, h] = (
-                        faded(kept.rewards[i, x, r, h], rates[r]) + k * small
-                    )
+                    kept.rewards[i, x, r, h] = faded(kept.rewards[i, x, r, h], rates[r]) + k * small
                     kept.counts[i, x, r, h] = faded(kept.counts[i, x, r, h], rates[r]) + k
         # Welford's sums; the scale never falls, so that features do not grow when play settles.
         kept.seen[i] += 1

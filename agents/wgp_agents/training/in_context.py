@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -41,11 +42,28 @@ class World:
         environment: An environment's id.
         kwargs: What it is made with.
         share: How often it is played, beside the others' shares.
+        each_round: What is drawn anew for each batch of episodes: of `[low, high]` a number,
+            log-uniform (whole where both are), of a list of texts one. Learners of a batch share
+            a kernel and T, so these cannot be drawn for each episode.
     """
 
     environment: str
     kwargs: Mapping[str, JSON] = field(default_factory=dict)
     share: float = 1.0
+    each_round: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    def drawn(self, rng: np.random.Generator) -> dict[str, JSON]:
+        """Return what the environment of a round is made with."""
+        return {**self.kwargs, **{name: draw(law, rng) for name, law in self.each_round.items()}}
+
+
+def draw(law: list[Any], rng: np.random.Generator) -> JSON:
+    """Draw one of a list of texts, or a number between two, log-uniform."""
+    if any(isinstance(one, str) for one in law):
+        return str(law[rng.integers(len(law))])
+    low, high = law
+    number = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    return round(number) if isinstance(low, int) and isinstance(high, int) else number
 
 
 @dataclass(frozen=True)
@@ -162,9 +180,7 @@ class Trainer:
         first_seed: The first of the episodes' seeds.
     """
 
-    def __init__(
-        self, worlds: list[World], settings: Settings, seed: int, first_seed: int
-    ) -> None:
+    def __init__(self, worlds: list[World], settings: Settings, seed: int, first_seed: int) -> None:
         torch.manual_seed(seed)
         self.worlds, self.settings = worlds, settings
         shape = settings.shape
@@ -182,6 +198,24 @@ class Trainer:
         """Return the model that the averaged weights make."""
         network = InContextNetwork(self.average.weights())
         return Model(network, self.settings.shape, width, notes or {})
+
+    def state(self) -> dict[str, Any]:
+        """Return where the training stands, as tensors, numbers and texts."""
+        return {
+            "net": self.net.state_dict(),
+            "average": self.average.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generators": json.dumps(self.rng.bit_generator.state),
+            "counters": [self.next_seed, self.updates, self.steps],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from where `state` was taken."""
+        self.net.load_state_dict(state["net"])
+        self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.rng.bit_generator.state = json.loads(state["generators"])
+        self.next_seed, self.updates, self.steps = state["counters"]
 
     def round(self, done: float) -> float:
         """Play a batch of episodes and learn from them; return the mean final regret.
@@ -220,12 +254,7 @@ class Trainer:
         """Play an episode of each of a batch, in a world drawn by its share."""
         settings, shares = self.settings, np.array([world.share for world in self.worlds])
         which = int(self.rng.choice(len(shares), p=shares / shares.sum()))
-        world = self.worlds[which]
-        if which not in self._envs:
-            self._envs[which] = make_vector(
-                world.environment, settings.batch, **dict(world.kwargs)
-            )
-        env = self._envs[which]
+        env = self._env(which)
         seeds = [self.next_seed + i for i in range(settings.batch)]
         self.next_seed += settings.batch
         network = InContextNetwork(self.net.weights())
@@ -234,6 +263,17 @@ class Trainer:
         agent = InContext(env, model=Model(network, settings.shape, 1.0, {}), width=widths)
         agent.reset(seeds)
         return self._record(agent, env, observation)
+
+    def _env(self, which: int) -> Any:
+        """Return a world's environment for this round."""
+        world = self.worlds[which]
+        if world.each_round:
+            made = world.drawn(self.rng)
+            return make_vector(world.environment, self.settings.batch, **made)
+        if which not in self._envs:
+            made = dict(world.kwargs)
+            self._envs[which] = make_vector(world.environment, self.settings.batch, **made)
+        return self._envs[which]
 
     def _record(self, agent: InContext, env: Any, observation: Floats32) -> Played:
         settings, horizon = self.settings, agent.problem.known_horizon("train")
@@ -272,7 +312,7 @@ class Trainer:
 
 
 def cut(rows: list[Floats32], segments: int, each: int) -> Tensor:
-    """Return rows of a batch, one `(B, ...)` after the other, in pieces `(B * segments, each, ...)`.
+    """Return rows of a batch, one `(B, ...)` after the other, as pieces `(P, each, ...)`.
 
     What is left over at the end is dropped.
     """

@@ -4,8 +4,9 @@ Importing this package registers the ids in `wgp_gym.registration.ENVIRONMENTS`.
 """
 
 from wgp_gym.registration import register, register_task
+from wgp_gym.seed_ranges import seeds
 
-__all__ = ["__version__", "register", "register_task"]
+__all__ = ["__version__", "register", "register_task", "seeds"]
 
 __version__: str
 

@@ -10,7 +10,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
@@ -19,7 +19,21 @@ from numpy.typing import DTypeLike, NDArray
 
 from wgp_gym.types import AnyArray
 
-__all__ = ["child_generators", "entropy_of", "integers_below", "seeded_generators"]
+__all__ = [
+    "FUNCTIONS",
+    "LAWS",
+    "NOISE",
+    "Stream",
+    "child_generators",
+    "entropy_of",
+    "integers_below",
+    "seeded_generators",
+]
+
+# Streams of an episode, kept apart so that none moves another.
+FUNCTIONS, LAWS, NOISE = 0, 1, 2  # LAWS: change times, and what else a task is that is drawn
+Stream = Callable[[int], list[Generator]]
+"""The generators of B episodes, by the number of the stream."""
 
 Words = NDArray[np.uint32]
 FEW = 16  # streams, of which numpy's own sequences are made sooner

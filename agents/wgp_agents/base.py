@@ -19,6 +19,7 @@ from wgp_agents.core.feedback import (
     checked_rewards,
     of_active,
 )
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.observation import rows_of, shown_arms
 from wgp_agents.core.policy import Policy
 from wgp_agents.core.randomness import UniformStreams
@@ -70,7 +71,7 @@ class Agent(Policy, ABC):
     """Whether time may go by otherwise than by one step a play: see `observe` and `elapse`."""
     learns_by_acting: bool = True
     """Whether `act` may change more of the state than random streams, `arms` and `allowed`."""
-    _constants: ClassVar[tuple[str, ...]] = ("problem", "_rows", "_shape")
+    _constants: ClassVar[tuple[str, ...]] = ("problem", "_rows", "_shape", "_made_for")
 
     def __init__(self, env: EnvLike) -> None:
         super().__init__()
@@ -86,6 +87,7 @@ class Agent(Policy, ABC):
         self._unanswered = np.zeros(self.num_learners, np.int64)
         self._tree = None
         owner = type(self).__name__
+        self._made_for: MadeFor | None = None  # where a model was
         self._wrapped = read_wrappers(env, owner)
         self._units = Units(owner, self.num_learners)
 
@@ -161,7 +163,10 @@ class Agent(Policy, ABC):
 
     def _begin(self, mask: Mask) -> None:
         self._known_origin()
-        self.problem = self._read_problem()
+        problem = self._read_problem()
+        if self._made_for is not None:
+            self._made_for.check(problem)
+        self.problem = problem
         if mask.all():
             self.arms = self.allowed = None
         self._unanswered[mask] = 0

@@ -12,12 +12,14 @@ References:
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_gym.envs.episode import Episode, make_episode
+from wgp_gym.envs.laws import Drawable
 from wgp_gym.envs.noise import SMALLEST, GaussianNoise, check_rounding, make_noise
 from wgp_gym.envs.rescaling import rescale
 from wgp_gym.envs.task import Task
@@ -85,11 +87,16 @@ class ArmsTask(Task):
             None: as drawn.
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
 
+    In an environment's arguments `noise_std` and, where means are drawn, `change_points` may be
+    laws, drawn anew for each episode: see `RandomTask`.
+
     Raises:
         ValueError: If a parameter is out of its range, or a budget cannot be met; when an
             episode is drawn, if a bound carries a mean out of [0, 1], or rounding to single
             precision takes more than a thousandth of the differences of the means of "gaussian".
     """
+
+    drawable: ClassVar[Mapping[str, Drawable]] = {"noise_std": "range", "change_points": "times"}
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -14,14 +15,13 @@ from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.reward_functions import make_reward_functions
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
-from wgp_gym.streams import child_generators, entropy_of
+from wgp_gym.streams import NOISE, child_generators, entropy_of
 from wgp_gym.types import Actions, Array, Info
 
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 
 REWARD_LIMIT = 1e12  # the observation's bound on the last reward
 REST = -1  # the row that says that no function has changed
-FUNCTIONS, NOISE = 0, 2  # streams, kept apart so that none moves another; 1 is for change times
 
 
 class Dynamics:
@@ -69,13 +69,14 @@ class Dynamics:
     def problem(self) -> BanditProblem:
         """What a learner may know of the B episodes, in arrays `(B,)`."""
         if self._problem is None:
-            noise_scale = np.full(self.batch, self.task.noise.scale)
-            problem, drawn = self.task.problem(), self._episodes
-            bound = problem.norm_bound if drawn is None else drawn.norm_bound
-            budget = problem.variation_budget if drawn is None else drawn.variation_budget
-            self._problem = replace(
-                problem, noise_scale=noise_scale, norm_bound=bound, variation_budget=budget
-            )
+            drawn = self._episodes
+            problem = self.task.problem() if drawn is None else self.task.problem_of(drawn)
+            scale = problem.noise_scale
+            if scale is None:
+                self._problem = replace(problem, episodes=self.batch)
+            else:
+                scales = np.broadcast_to(scale, self.batch)
+                self._problem = replace(problem, noise_scale=scales)
         return self._problem
 
     @property
@@ -83,9 +84,7 @@ class Dynamics:
         """What a learner may know of the first episode; before the first reset, of the task."""
         if self._episodes is None:
             return self.task.problem()
-        first = self._episodes.of_batch(0)
-        bound, budget = first.norm_bound, first.variation_budget
-        return replace(self.task.problem(), norm_bound=bound, variation_budget=budget)
+        return self.task.problem_of(self._episodes.of_batch(0))
 
     @property
     def episodes(self) -> list[Episode]:
@@ -96,8 +95,10 @@ class Dynamics:
     def reset(self, generators: list[np.random.Generator]) -> None:
         """Draw the next B episodes, each from its own generator."""
         entropy = entropy_of(generators)
-        drawn = self.task.draw_batch(child_generators(entropy, FUNCTIONS))
+        drawn = self.task.draw_episodes(partial(child_generators, entropy))
         self._noise = self._drawn_noise(child_generators(entropy, NOISE))
+        if drawn.noise_scale is not None:
+            self._noise *= drawn.noise_scale
         self._functions = make_reward_functions(self.task, drawn)
         self._optimal_reward = drawn.optimal_reward.swapaxes(0, 1)  # (U, B)
         self._optimal_action = drawn.optimal_action.swapaxes(0, 1)  # (U, B) or (U, B, d)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 from wgp_gym.arrays import blocks
 from wgp_gym.envs.optimum import Search
+from wgp_gym.kernels import Kernel
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, from_zero, with_zero
-from wgp_gym.types import Actions, AnyArray, Array, Floats32, Indices
+from wgp_gym.types import Actions, Array, Floats32, Indices
 
 __all__ = [
+    "BY_POSITION",
+    "FIELDS",
     "NO_CENTRE",
     "Episode",
     "changing_episode",
-    "join",
     "linear_episode",
     "linear_rewards",
     "make_episode",
-    "stack",
 ]
 
 FIELDS = (
@@ -34,7 +35,10 @@ FIELDS = (
     "variation",
     "sup_variation",
 )
-BY_POSITION = FIELDS[2:]  # looked up at one position for all episodes of a batch
+BY_KNOT, BY_POSITION = (
+    FIELDS[:2],
+    FIELDS[2:],
+)  # looked up at one position for all episodes of a batch
 NO_CENTRE = int(np.iinfo(np.intp).min)  # -1 is a point of the domain
 LOGISTIC_SLOPE = 0.25  # the steepest that 1 / (1 + e^{-z}) is
 
@@ -59,6 +63,11 @@ class Episode:
         norm_bound: The bound B on the norms.
         variation_budget: The whole variation B_T.
         arms: Where arms are drawn anew at each step, those of every step, `(T, n, d)`.
+        knots: Where an episode has change times of its own, the knot that stands at each step,
+            `(T,)`. What is told by position is then told by step. In a batch the knots of an
+            episode that has fewer than others are followed by zeros.
+        noise_scale: Where an episode has its own, R.
+        kernels: Where episodes have their own, the kernel; of a batch B of them.
 
     Of a `linear_episode` the coefficients are theta, and centres 0 .. d - 1 stand for the unit
     vectors, which are no points of the domain. Its values are link(theta^T phi) at every
@@ -75,6 +84,9 @@ class Episode:
     norm_bound: float | Array
     variation_budget: float | Array
     arms: Floats32 | None = None
+    knots: Indices | None = None
+    noise_scale: float | Array | None = None
+    kernels: tuple[Kernel, ...] | None = None
 
     def of_batch(self, i: int) -> Episode:
         """Return episode i of a batch."""
@@ -83,13 +95,21 @@ class Episode:
         known = centres != NO_CENTRE
         if not known.all():
             centres, rows["coefficients"] = centres[known], rows["coefficients"][:, known]
+        knots = None if self.knots is None else self.knots[i]
+        if knots is not None:
+            for name in BY_KNOT:
+                rows[name] = rows[name][: knots[-1] + 1]
         bound, budget = np.ravel(self.norm_bound)[i], np.ravel(self.variation_budget)[i]
+        scale = self.noise_scale
         return Episode(
             **rows,
             centres=centres,
             norm_bound=float(bound),
             variation_budget=float(budget),
             arms=None if self.arms is None else self.arms[i],
+            knots=knots,
+            noise_scale=None if scale is None else float(np.ravel(scale)[i]),
+            kernels=None if self.kernels is None else self.kernels[i : i + 1],
         )
 
 
@@ -146,65 +166,6 @@ def largest_norm(
 def number(value: Array) -> float | Array:
     """Return a single number as a float, and an array of a batch as it is."""
     return value if value.ndim else float(value)
-
-
-def stack(episodes: Sequence[Episode]) -> Episode:
-    """Return a batch of single episodes; what all of them share is not copied. See `join`."""
-    most = max(len(episode.centres) for episode in episodes)
-    episodes = [with_centres(episode, most) for episode in episodes]
-
-    def _column(name: str) -> AnyArray:
-        fields = [getattr(episode, name) for episode in episodes]
-        if all(field is fields[0] for field in fields):
-            return np.broadcast_to(fields[0], (len(fields), *np.shape(fields[0])))
-        if name in BY_POSITION:
-            return np.stack(fields, axis=1).swapaxes(0, 1)
-        return np.stack(fields)
-
-    columns = {name: _column(name) for name in (*FIELDS, "centres")}
-    return Episode(
-        **columns,
-        norm_bound=np.array([episode.norm_bound for episode in episodes]),
-        variation_budget=np.array([episode.variation_budget for episode in episodes]),
-        arms=None if episodes[0].arms is None else _column("arms"),
-    )
-
-
-def with_centres(episode: Episode, count: int) -> Episode:
-    """Return a single episode with so many centres, of which the last are none."""
-    more = count - len(episode.centres)
-    if not more:
-        return episode
-    centres = np.pad(episode.centres, (0, more), constant_values=NO_CENTRE)
-    coefficients = np.pad(episode.coefficients, ((0, 0), (0, more)))
-    return replace(episode, centres=centres, coefficients=coefficients)
-
-
-def join(blocks: Sequence[Episode]) -> Episode:
-    """Return the batch that blocks make one after the other, its arrays read-only.
-
-    What is looked up at one position for all episodes is contiguous there. A single block that
-    is like this already, or whose episodes share what they have, is not copied.
-    """
-
-    def _column(name: str) -> AnyArray:
-        axis = int(name in BY_POSITION)
-        fields = [np.asarray(getattr(block, name)).swapaxes(0, axis) for block in blocks]
-        joined = fields[0]
-        if len(fields) > 1 or (joined.strides[axis] and not joined.flags.c_contiguous):
-            count = sum(field.shape[axis] for field in fields)
-            shape = (*joined.shape[:axis], count, *joined.shape[axis + 1 :])
-            joined = np.concatenate(fields, axis=axis, out=np.empty(shape, joined.dtype))
-        joined.setflags(write=False)  # views of it are handed out
-        return joined.swapaxes(0, axis)
-
-    columns = {name: _column(name) for name in (*FIELDS, "norm_bound", "variation_budget")}
-    shared = blocks[0].centres.ndim == 1
-    return Episode(
-        **columns,
-        centres=blocks[0].centres if shared else _column("centres"),
-        arms=None if blocks[0].arms is None else _column("arms"),
-    )
 
 
 def linear_episode(

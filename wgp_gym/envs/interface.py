@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -11,10 +12,15 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
+from wgp_gym.arrays import kept
 from wgp_gym.envs.dynamics import REWARD_LIMIT, Dynamics
-from wgp_gym.envs.task import Task
-from wgp_gym.types import Action, Actions, Info
-from wgp_gym.validation import check_names, misread, reject, shown
+from wgp_gym.envs.laws import RATE, TIMES, settable
+from wgp_gym.envs.random_task import RandomTask, make_task
+from wgp_gym.envs.task import Task, load_task
+from wgp_gym.types import Action, Actions, Info, Json
+from wgp_gym.validation import MAX_BATCH_NUMBERS, check_names, misread, reject, shown
+
+VECTOR = "BanditVectorEnv"
 
 __all__ = ["TaskPlayer", "action_space", "check_options", "checked_actions", "observation_space"]
 
@@ -101,6 +107,46 @@ class TaskPlayer:
     dynamics: Dynamics
     _spec: EnvSpec | None = None
 
+    def _begin(
+        self, task: str | Task, parameters: dict[str, Json], batch: int, render_mode: str | None
+    ) -> None:
+        """Make the task, and what plays it.
+
+        Raises:
+            ValueError: If a parameter is out of its range, or B episodes are too large to hold.
+        """
+        self._made_of = task, {name: kept(value) for name, value in parameters.items()}
+        self.task = make_task(task, **parameters)
+        self._size = batch, render_mode is not None
+        self.dynamics = self._usual = self._player(self.task)
+
+    def _player(self, task: Task) -> Dynamics:
+        """Return what plays a task, of episodes that can be held together."""
+        batch, record = self._size
+        check_batch(batch, task)
+        return Dynamics(task, batch, record=record)
+
+    def _settable(self) -> list[str]:
+        """Return the parameters of the task that an episode can have of its own."""
+        named, parameters = self._made_of
+        del parameters
+        made = None if isinstance(named, Task) else load_task(named)
+        return settable(getattr(made, "drawable", {}))
+
+    def _take(self, options: Info) -> None:
+        """Play the next episodes with these parameters; without any, as the task was made.
+
+        Raises:
+            ValueError: If a parameter is out of its range.
+        """
+        self.dynamics = self._usual
+        if options:
+            named, parameters = self._made_of
+            changed = parameters | options
+            if TIMES in options and RATE not in options:
+                changed.pop(RATE, None)  # of those that were drawn
+            self.dynamics = self._player(make_task(named, **changed))
+
     @property
     def spec(self) -> EnvSpec | None:
         """What `gymnasium.make` made the environment from."""
@@ -123,7 +169,21 @@ class TaskPlayer:
         return self.dynamics.fork()
 
 
-def check_options(options: object, owner: str, known: tuple[str, ...] = ()) -> Info:
+def check_batch(count: int, task: Task) -> None:
+    """Check that B episodes can be held together, and learners be told of them.
+
+    Raises:
+        ValueError: If they are too large, or each of several would be told a kernel of its own.
+    """
+    if count * task.kept_numbers > MAX_BATCH_NUMBERS:
+        rule = f"at most {MAX_BATCH_NUMBERS // task.kept_numbers:,} for episodes of this size"
+        reject("num_envs", VECTOR, rule, count)
+    if count > 1 and isinstance(task, RandomTask) and not task.tells_one_kernel:
+        rule = '"law" where kernels are drawn for several episodes: their learners share one'
+        reject("told", VECTOR, rule, task.told)
+
+
+def check_options(options: object, owner: str, known: Sequence[str]) -> Info:
     """Return the options of a reset, none for None; raise ValueError if one is unknown."""
     if options is None:
         return {}

@@ -8,15 +8,16 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_gym.arrays import blocks
 from wgp_gym.envs.episode import Episode, linear_episode
+from wgp_gym.envs.laws import Drawable
 from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.task import Task
 from wgp_gym.envs.theta_process import IndependentVectors, Rotation, ThetaProcess, on_sphere
@@ -97,12 +98,17 @@ class LinearTask(Task):
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn. These
             two may carry theta out of the unit ball.
 
+    In an environment's arguments `noise_std` and, where theta is drawn, `change_points` may be
+    laws, drawn anew for each episode: see `RandomTask`.
+
     The `sup_variation` of a contextual episode is that on the unit ball: ||theta_{t+1} -
     theta_t|| for the identity; for the logistic link a quarter of it, an upper bound.
 
     Raises:
         ValueError: If a parameter is out of its range, or a budget cannot be met.
     """
+
+    drawable: ClassVar[Mapping[str, Drawable]] = {"noise_std": "range", "change_points": "times"}
 
     def __init__(
         self,

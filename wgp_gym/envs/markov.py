@@ -9,12 +9,15 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from wgp_gym.envs.episode import Episode
+from wgp_gym.envs.laws import Drawable
 from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.optimum import grid, number_of_points
 from wgp_gym.envs.task import Task
@@ -70,10 +73,20 @@ class MarkovTask(Task):
         contextual: Whether points_per_dim^dim arms are drawn anew at each step, independent and
             uniform in [0, 1]^d, in single precision. Only with the kernel "linear".
 
+    In an environment's arguments `eps`, `noise_std`, `lengthscale` and `kernel` may be laws, drawn
+    anew for each episode: see `RandomTask`.
+
     Raises:
         ValueError: If a parameter is out of its range, an episode is too large to hold, or a
             budget cannot be met.
     """
+
+    drawable: ClassVar[Mapping[str, Drawable]] = {
+        "noise_std": "range",
+        "lengthscale": "range",
+        "kernel": "choice",
+        "eps": "range",
+    }
 
     def __init__(
         self,

@@ -11,7 +11,10 @@ import numpy as np
 
 from wgp_gym.envs.episode import NO_CENTRE, Episode, linear_rewards
 from wgp_gym.envs.task import Task
-from wgp_gym.types import Actions, Array
+from wgp_gym.types import Actions, Array, Indices
+
+Knots = list[int] | list[Indices]
+"""The knot of each position; or, at each, those of B episodes, `(B,)`."""
 
 __all__ = ["RewardFunctions", "make_reward_functions"]
 
@@ -22,12 +25,17 @@ class RewardFunctions(ABC):
     def __init__(self, task: Task, drawn: Episode) -> None:
         self._task = task
         self._batch = len(drawn.values)
+        self._episodes = np.arange(self._batch)
         schedule = task.schedule
         # Python lists: picking a scalar from them costs a tenth of picking it from an array.
         self._position: list[int] = schedule.index.tolist()
-        self._left: list[int] = schedule.left.tolist()
-        self._right: list[int] = schedule.right.tolist()
+        self._left: Knots = schedule.left.tolist()
+        self._right: Knots = schedule.right.tolist()
         self._at_knot: list[bool] = (schedule.weight == 0).tolist()
+        if drawn.knots is not None:  # change times of each episode's own; positions are steps
+            alone = self._batch == 1
+            knots = drawn.knots[0].tolist() if alone else list(np.ascontiguousarray(drawn.knots.T))
+            self._left = self._right = knots
         # Arrays of one number each, which numpy multiplies by in half the time of a float.
         self._weight = schedule.weight[:, None]
         self._rest = 1 - self._weight
@@ -36,8 +44,14 @@ class RewardFunctions(ABC):
         """Return what stands at step t between the knots of `knots` `(B, K, ...)`."""
         u = self._position[t]
         w = float(self._weight[u, 0])
-        value: Array = (1 - w) * knots[:, self._left[u]] + w * knots[:, self._right[u]]
+        left, right = self._left[u], self._right[u]
+        value: Array = (1 - w) * self._stood(knots, left) + w * self._stood(knots, right)
         return value
+
+    def _stood(self, knots: Actions, k: int | Indices) -> Actions:
+        """Return what stands at knot k, or at each episode's own, `(B,)`."""
+        picked: Actions = knots[:, k] if isinstance(k, int) else knots[self._episodes, k]
+        return picked
 
     @abstractmethod
     def rewards_of(self, t: int, actions: Actions) -> Array:
@@ -77,7 +91,7 @@ class FixedArmRewards(RewardFunctions):
         self._all = self._values.reshape(-1)
         self._first = np.arange(self._batch) * (knots * self._n)  # where each episode's begin
 
-    def _of_knot(self, k: int, actions: Actions) -> Array:
+    def _of_knot(self, k: int | Indices, actions: Actions) -> Array:
         """Return the arms' rewards at a knot, `(B,)`."""
         if self._alone is not None:
             shared: Array = self._alone[k][actions]
@@ -153,7 +167,6 @@ class ChangingArmRewards(RewardFunctions):
         assert features is not None  # the task has refused any other
         self._features = features
         assert drawn.arms is not None
-        self._episodes = np.arange(self._batch)
         self._theta = drawn.coefficients  # (B, K, d)
         self._arms = drawn.arms  # (B, T, n, d)
 

@@ -7,7 +7,6 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 
-from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.envs.interface import (
     TaskPlayer,
     action_space,
@@ -16,7 +15,7 @@ from wgp_gym.envs.interface import (
     observation_space,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
-from wgp_gym.envs.task import Task, make_task
+from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Array, Floats32, Info, Json
 from wgp_gym.validation import seed_list
@@ -81,9 +80,18 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     the rest is 0 or False.
 
     ## Arguments
-    Those of the task: see `SyntheticTask`, `stock_task`, `table_task`, `LinearTask` and
-    `ArmsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and the
-    plays so far.
+    Those of the task: see `SyntheticTask`, `MarkovTask`, `stock_task`, `table_task`, `LinearTask`
+    and `ArmsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and
+    the plays so far.
+
+    ## Laws
+    Where the task's class names them in `drawable`, arguments may be laws, drawn anew for each
+    episode, from a stream of their own: `noise_std=[0.05, 1.0]`, `lengthscale=[0.05, 0.5]` and
+    `eps=[0.001, 0.1]` log-uniform, `kernel=["se", "matern"]` uniform, `change_points="random"`
+    with `change_rate`, the probability of a change at each step from the second on (a number, or
+    [low, high]). An episode stays a function of (seed, k), and its numbers are those of the task
+    that was drawn. `told="drawn"` (the default): `problem` says what was drawn; "law": only what
+    is known of all episodes. See `RandomTask`. `continuous` tasks have one kernel.
 
     ## Version History
     v0: first version.
@@ -102,11 +110,10 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     def __init__(
         self, task: str | Task, *, render_mode: str | None = None, **parameters: Json
     ) -> None:
-        self.task = make_task(task, **parameters)
         self.render_mode = checked_mode(render_mode, "BanditEnv")
+        self._begin(task, parameters, 1, render_mode)
         self.observation_space: spaces.Space[Floats32] = observation_space(self.task)
         self.action_space = action_space(self.task)
-        self.dynamics = Dynamics(self.task, 1, record=render_mode is not None)
 
     @property
     def problem(self) -> BanditProblem:
@@ -120,15 +127,19 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
 
         Args:
             seed: Starts the generator anew; None goes on with it.
-            options: There are none: None or {}.
+            options: Parameters for this episode, in the place of those that the task was made
+                with: the `drawable` ones of its class, as {"noise_std": 0.5, "change_points":
+                [100]}. All else that the seed draws stays. The next reset without options is as
+                the task was made.
 
         Returns:
             The first observation, `(3 + d,)` or `(3 + d + n d,)`, and the info.
 
         Raises:
-            ValueError: If the seed is no int of at least 0, or there is an option.
+            ValueError: If the seed is no int of at least 0, a parameter is out of its range, or
+                there is another option.
         """
-        check_options(options, "BanditEnv.reset")
+        self._take(check_options(options, "BanditEnv.reset", self._settable()))
         super().reset(seed=seed_list(seed, 1)[0])
         self.dynamics.reset([self.np_random])
         return self.dynamics.observation()[0], self._info()

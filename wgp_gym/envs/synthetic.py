@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_gym.envs.episode import Episode
+from wgp_gym.envs.laws import Drawable
 from wgp_gym.envs.noise import make_noise
 from wgp_gym.envs.optimum import grid, number_of_points
 from wgp_gym.envs.task import Task
@@ -67,10 +68,20 @@ class SyntheticTask(Task):
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
         continuous: Whether any point of [0, 1]^d may be played.
 
+    In an environment's arguments `noise_std`, `lengthscale`, `kernel` and `change_points` may be
+    laws, drawn anew for each episode: see `RandomTask`.
+
     Raises:
         ValueError: If a parameter is out of its range, an episode is too large to hold, or a
             budget cannot be met.
     """
+
+    drawable: ClassVar[Mapping[str, Drawable]] = {
+        "noise_std": "range",
+        "lengthscale": "range",
+        "kernel": "choice",
+        "change_points": "times",
+    }
 
     def __init__(
         self,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from wgp_gym.arrays import ReadOnlyArrays, blocks, frozen
-from wgp_gym.envs.episode import Episode, changing_episode, join, make_episode, stack
+from wgp_gym.envs.batch import join, stack
+from wgp_gym.envs.episode import Episode, changing_episode, make_episode
+from wgp_gym.envs.laws import Drawable
 from wgp_gym.envs.noise import LARGEST, SMALLEST, GaussianNoise, Noise
 from wgp_gym.envs.optimum import BoxSearch, PointSearch, Search
 from wgp_gym.envs.rescaling import rescale
@@ -18,11 +22,12 @@ from wgp_gym.kernels import Kernel
 from wgp_gym.problem import BanditProblem
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, position_per_step
+from wgp_gym.streams import FUNCTIONS, Stream
 from wgp_gym.threads import over_parts
-from wgp_gym.types import Array, Floats32, Json
-from wgp_gym.validation import check_bool, check_float, reject, shown
+from wgp_gym.types import Array, Floats32
+from wgp_gym.validation import check_bool, check_float, reject
 
-__all__ = ["Task", "load_task", "make_task"]
+__all__ = ["Task", "load_task"]
 
 BLOCK_NUMBERS = 400_000  # of the episodes that are drawn at a time
 WORK = 100  # multiplications that take as long as one of these numbers, about
@@ -49,10 +54,16 @@ class Task(ReadOnlyArrays, ABC):
             their shape, and the kernel has features.
         link: What the expected reward is of the function in the RKHS. See `BanditProblem`.
 
+    Attributes:
+        drawable: Of the class: which keywords may be laws in an environment's arguments, and set
+            by the options of a reset, and how. See `RandomTask`.
+
     Raises:
         ValueError: If a number is out of its range, the domain of a box is no grid, or the
             kernel of contextual arms has no features.
     """
+
+    drawable: ClassVar[Mapping[str, Drawable]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -118,6 +129,10 @@ class Task(ReadOnlyArrays, ABC):
         `in_blocks`. A subclass that overrides `draw` alone has this one again.
         """
         return join([stack([self.draw(rng) for rng in generators])])
+
+    def draw_episodes(self, stream: Stream) -> Episode:
+        """Draw B episodes, all but their noise, from the streams that they take."""
+        return self.draw_batch(stream(FUNCTIONS))
 
     def in_blocks(
         self,
@@ -191,6 +206,11 @@ class Task(ReadOnlyArrays, ABC):
             link=self.link,
         )
 
+    def problem_of(self, drawn: Episode) -> BanditProblem:
+        """Return what a learner may know of an episode that was drawn, or of a batch."""
+        bound, budget = drawn.norm_bound, drawn.variation_budget
+        return replace(self.problem(), norm_bound=bound, variation_budget=budget)
+
 
 def optional_bound(name: str, value: float | None, owner: str) -> float | None:
     """Return a bound of at least 0 as a float; None stays None.
@@ -225,22 +245,4 @@ def load_task(name: str) -> Callable[..., Task]:
     made: Callable[..., Task] | None = getattr(found, attribute, None)
     if not callable(made):
         reject("task", "the environment", rule, name)
-    return made
-
-
-def make_task(task: str | Task, **parameters: Json) -> Task:
-    """Return the task that is named, made with its parameters; a `Task` is returned as it is.
-
-    Raises:
-        ValueError: If there is no such task, a parameter is out of its range, or a made task is
-            given parameters.
-    """
-    if isinstance(task, Task):
-        if parameters:
-            given = shown(parameters)
-            raise ValueError(f"A task that is made already takes no parameters: {given}.")
-        return task
-    made = load_task(task)(**parameters)
-    if not isinstance(made, Task):
-        reject("task", "the environment", "the name of what makes a Task", made)
     return made

@@ -10,7 +10,6 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.envs.interface import (
     TaskPlayer,
     action_space,
@@ -19,11 +18,11 @@ from wgp_gym.envs.interface import (
     observation_space,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
-from wgp_gym.envs.task import Task, make_task
+from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.streams import seeded_generators
 from wgp_gym.types import Action, Actions, Array, Floats32, Info, Json, Mask
-from wgp_gym.validation import MAX_BATCH_NUMBERS, check_int, reject, seed_list
+from wgp_gym.validation import check_int, reject, seed_list
 
 __all__ = ["BanditVectorEnv"]
 
@@ -50,7 +49,9 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         **parameters: The arguments of what is named.
 
     Raises:
-        ValueError: If a parameter is out of its range, or B episodes are too large to hold.
+        ValueError: If a parameter is out of its range, B episodes are too large to hold, or they
+            are to be told kernels of their own (`told="drawn"`): the learners of one agent share
+            a kernel.
     """
 
     metadata = {  # noqa: RUF012
@@ -71,14 +72,12 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         self.num_envs = num_envs = check_int("num_envs", num_envs, OWNER, 1, MAX_ENVS)
         self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = self.metadata | {"autoreset_mode": self._autoreset}
-        self.task = make_task(task, **parameters)
-        check_batch(num_envs, self.task)
         self.render_mode = checked_mode(render_mode, OWNER)
+        self._begin(task, parameters, num_envs, render_mode)
         self.single_observation_space = observation_space(self.task)
         self.single_action_space = action_space(self.task)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self.dynamics = Dynamics(self.task, num_envs, record=render_mode is not None)
         self._generators: list[np.random.Generator] = []
 
     @property
@@ -97,20 +96,23 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         Args:
             seed: s starts sub-environment i anew with s + i; a sequence gives each its own;
                 None, there or here, goes on with the generator.
-            options: "reset_mask", if given, must name all: the episodes are in lockstep.
+            options: Parameters for these episodes, as of `BanditEnv.reset`, the same for all.
+                "reset_mask", if given, must name all: the episodes are in lockstep.
 
         Returns:
             The first observations, `(B, 3 + d)` or `(B, 3 + d + n d)`, and the infos.
 
         Raises:
             ValueError: If there is not one seed, an int of at least 0, for each, a mask leaves
-                one out, or there is another option.
+                one out, a parameter is out of its range, or there is another option.
         """
-        given = check_options(options, f"{OWNER}.reset", ("reset_mask",))
+        known = ("reset_mask", *self._settable())
+        given = dict(check_options(options, f"{OWNER}.reset", known))
         if "reset_mask" in given:
-            check_mask(given["reset_mask"], self.num_envs)
+            check_mask(given.pop("reset_mask"), self.num_envs)
+        self._take(given)
         self._seed(seed)
-        return self._reset()
+        return self._drawn()
 
     def _seed(self, seed: int | Sequence[int | None] | None) -> None:
         seeds = seed_list(seed, self.num_envs, gaps=True)
@@ -122,6 +124,10 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
             self._generators[i] = made
 
     def _reset(self) -> Batch:
+        self._take({})
+        return self._drawn()
+
+    def _drawn(self) -> Batch:
         self.dynamics.reset(self._generators)
         return self.dynamics.observation(), self._info()
 
@@ -202,13 +208,6 @@ def checked_autoreset(given: object) -> AutoresetMode:
     except (TypeError, ValueError):
         rule = "one of " + ", ".join(repr(mode.value) for mode in AutoresetMode)
         reject("autoreset_mode", OWNER, rule, given)
-
-
-def check_batch(count: int, task: Task) -> None:
-    """Raise ValueError if B episodes are too large to hold together."""
-    if count * task.kept_numbers > MAX_BATCH_NUMBERS:
-        rule = f"at most {MAX_BATCH_NUMBERS // task.kept_numbers:,} for episodes of this size"
-        reject("num_envs", OWNER, rule, count)
 
 
 def check_mask(mask: object, count: int) -> None:

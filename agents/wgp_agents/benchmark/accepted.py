@@ -11,6 +11,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 import wgp_gym  # noqa: F401  (registers its ids)
 from wgp_agents.registry import keywords
+from wgp_gym.envs.laws import law_keywords
 from wgp_gym.envs.task import load_task
 from wgp_gym.validation import near_miss, reject
 
@@ -73,4 +74,6 @@ def environment_parameters(name: str) -> list[str]:
     made: Any = spec.entry_point
     if made == "wgp_gym.envs:BanditEnv":  # which hands its parameters on to the task
         made = load_task(spec.kwargs["task"])
+        laws = law_keywords(getattr(made, "drawable", {}))
+        return [*keywords(made), *laws]
     return keywords(load_env_creator(made) if isinstance(made, str) else made)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.acquisition import Acquisition, UpperBound, best_arms, scorer
@@ -154,6 +155,7 @@ class GPAgent(Agent):
             confidence=confidence,
         )
         self.takes_units = noise_scale is None or not self.width.knows_bound
+        self._made_for = MadeFor(owner, problem, noise_scale is None)
         # A user's map may give later arms features of any length.
         self._unknown_lengths = problem.contextual and callable(features)
         self.regularization, self.action_set = model.regularization, model.action_set

@@ -22,6 +22,7 @@ from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import estimate, paired_difference
 from wgp_agents.training.rivals import RANDOM, REFERENCES, RIVALS, TASKS, Rival, model_of, models
+from wgp_gym import seeds
 from wgp_gym.types import Array
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 
 MODELS = "models.json"  # the models that were played
 MOST_BYTES = 1 << 22
-FIRST_SEED = 2 * 10**15  # of episodes that neither training nor its learning curve has seen
+FIRST_SEED = seeds("test").start  # neither training nor its learning curve has seen these episodes
 
 
 def experiment(task: str, folder: Path | None, episodes: int, root_seed: int) -> Experiment:

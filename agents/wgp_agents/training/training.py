@@ -31,6 +31,7 @@ from wgp_agents.benchmark.output import locked
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.earlier import finished, interrupted, settings_of, state_file
 from wgp_agents.training.resume import State, restore, state_of, write_state
+from wgp_gym import seeds
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
@@ -38,8 +39,7 @@ from wgp_gym.wrappers import VectorHistoryObservation
 
 __all__ = ["held_out_regret", "save_model", "settings", "train"]
 
-FIRST_TRAINING = 10**9  # seeds up to here are free for everybody's own runs
-HELD_OUT = 10**15  # the first of the seeds that no training sees
+FIRST_TRAINING, HELD_OUT = seeds("train").start, seeds("validation").start
 HELD_OUT_EPISODES = 100
 CHECKPOINTS = 20
 SHORTEST = 20_000  # steps between two of them: each plays 100 episodes

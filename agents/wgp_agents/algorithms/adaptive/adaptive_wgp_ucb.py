@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import TIE, argmax
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.gp.action_sets import ActionSet, Points
 from wgp_agents.gp.bands import band_of, squared_errors
@@ -113,6 +114,7 @@ class AdaptiveWGPUCB(Agent):
         check_float("width", width, owner, 0.0, LARGEST)
         self._exploration = check_float("exploration", exploration, owner, 0.0, 1.0, closed="left")
         self.action_set, starts = own_action_set(self.problem)
+        self._made_for = MadeFor(owner, self.problem, with_noise=False)
         kernels = kernels_of(self.problem.kernel, factors.tolist())
         features = kernel_features(self.problem, kernels, starts)
         self.bank = make_bank(self.action_set, features, grid, ratios)

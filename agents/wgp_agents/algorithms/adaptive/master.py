@@ -17,6 +17,7 @@ from wgp_agents.algorithms.adaptive.multiscale import (
 )
 from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.acquisition import UpperBound, scorer
@@ -126,6 +127,7 @@ class MASTER(Agent):
         self.model = model = gp_model("MASTER", problem, regularization, noise_scale, features)
         self.norm_bound = NormBound("MASTER", norm_bound, self.problem)
         self.takes_units = norm_bound is None or noise_scale is None
+        self._made_for = MadeFor("MASTER", problem, noise_scale is None)
         self.delta = self._numbers("delta", delta, 1.0, closed="neither")
         self.action_set = model.action_set
         self._gain = self._gain_of(information_gain)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from wgp_agents.algorithms.adaptive.replays import Designs, Replays, optimal_designs
 from wgp_agents.base import Agent
 from wgp_agents.core.access import EnvLike
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import seeds_of
 from wgp_agents.core.units import RewardBounds
@@ -111,6 +112,7 @@ class OPKB(Agent):
         self._given_range = checked_ends("OPKB", reward_range)
         self.takes_units = reward_range is None
         regularization = self.regularization / T
+        self._made_for = MadeFor("OPKB", problem, with_noise=False)
         self.action_set = make_action_set(problem.kernel, problem, regularization, grid=True)
         self.basis = basis = self.action_set.basis
         first, self.information_gain = explorations(basis)

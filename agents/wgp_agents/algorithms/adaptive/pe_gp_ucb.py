@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import argmax
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.units import RewardBounds
 from wgp_agents.gp.action_sets import ActionSet
@@ -101,6 +102,7 @@ class PEGPUCB(Agent):
         check_names(common, owner, ModelParameters.__annotations__)
         super().__init__(env)
         self.model = gp_model(owner, self.problem, grid=True, **common)
+        self._made_for = MadeFor(owner, self.problem, common.get("noise_scale") is None)
         self.action_set = self.model.action_set
         batch = self.num_learners
         self._rows, self._record = np.arange(batch), PlayRecord(self.problem)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from wgp_agents.base import Agent, locked
 from wgp_agents.core.access import EnvLike
 from wgp_agents.core.argmax import TIE
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.sampling import Seeds, fill_uniform, seeds_of
 from wgp_agents.core.units import RewardBounds
@@ -99,6 +100,7 @@ class RPERP(Agent):
         check_arms_stay(owner, self.problem)
         self._horizon()
         self.model = gp_model(owner, self.problem, grid=True, **common)
+        self._made_for = MadeFor(owner, self.problem, common.get("noise_scale") is None)
         self.action_set = self.model.action_set
         batch, n = self.num_learners, len(self.problem.domain)
         self._rows, self._record = np.arange(batch), PlayRecord(self.problem)

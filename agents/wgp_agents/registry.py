@@ -58,6 +58,7 @@ class AgentEntry:
     reference: bool = False
     fixed: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    brought: tuple[str, ...] = ()
     code_only: tuple[str, ...] = ()
 
 
@@ -182,6 +183,15 @@ _TABLE: tuple[AgentEntry, ...] = (
             "neural greedy",
             "a network that starts untrained and learns within the episode",
         ),
+    ),
+    AgentEntry(
+        "in-context",
+        f"{HOME}.learned.in_context:InContext",
+        "in-context",
+        "a network that was trained to learn, on drifting worlds",
+        REST,
+        files=("model",),
+        brought=("general", "abrupt", "slow"),
     ),
     *_rows(
         REST,

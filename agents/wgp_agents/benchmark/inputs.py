@@ -57,9 +57,10 @@ def named(spec: TaskSpec | AgentSpec) -> Iterator[tuple[str, str]]:
     yield from module_of(spec.entry.entry_point)
     for key in spec.entry.files:
         name = spec.parameters.get(key)
-        if isinstance(name, str):
+        if isinstance(name, str) and name not in spec.entry.brought:
             yield name, key
-            yield Path(name).with_suffix(".json").as_posix(), key  # its notes
+            if Path(name).suffix == ".zip":  # of stable-baselines3, which has its notes beside it
+                yield Path(name).with_suffix(".json").as_posix(), key
 
 
 def module_of(name: str) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from wgp_agents.cli.arguments import UNEXPECTED
 from wgp_agents.cli.experiments import ended
 from wgp_agents.cli.terminal import drawn, refused, say
+from wgp_gym.validation import reject
 
 __all__ = ["compare", "list_names", "train", "verify"]
 
@@ -60,21 +61,40 @@ def train(options: argparse.Namespace) -> int:
     """Train a policy, print how it did, and write its files; return the exit code."""
     from gymnasium.error import Error as UnknownEnvironment
 
+    learns = options.algo == "in-context"
     try:
-        from wgp_agents.algorithms.learned.sb3.model import model_file
-        from wgp_agents.training import training
-
-        path = options.out / model_file(options.algo, options.env, options.seed)
-        work = options.algo, options.env, options.steps, options.seed, path, options.env_kwargs
-        last = training.train(*work)[-1]
+        if options.seconds is not None and not learns:
+            reject("seconds", "train", "left out but for in-context", options.seconds)
+        path, last = (train_learner if learns else train_policy)(options)
     except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
         return refused("train", error)
     say(
         f"Mean regret on 100 held-out episodes after {last['steps']:,} steps: "
         f"{last['regret']:.0f}, {last['share_of_random']:.0%} of random play's."
     )
-    say(f"Written to {options.out}: {path.name}, its notes (.json) and learning curve (.csv)")
+    notes = "" if learns else ", its notes (.json)"
+    say(f"Written to {options.out}: {path.name}{notes} and learning curve (.csv)")
     return 0
+
+
+def train_policy(options: argparse.Namespace) -> tuple[Path, dict[str, float]]:
+    """Train a policy of stable-baselines3; return its file and the end of its learning curve."""
+    from wgp_agents.algorithms.learned.sb3.model import model_file
+    from wgp_agents.training import training
+
+    path = options.out / model_file(options.algo, options.env, options.seed)
+    work = options.algo, options.env, options.steps, options.seed, path, options.env_kwargs
+    return path, training.train(*work)[-1]
+
+
+def train_learner(options: argparse.Namespace) -> tuple[Path, dict[str, float]]:
+    """Train an in-context learner; return the same."""
+    from wgp_agents.training import in_context_run
+
+    path = options.out / in_context_run.model_file(options.env, options.seed)
+    budget = {"seconds": options.seconds, "steps": options.steps}
+    given = {"seed": options.seed, "kwargs": options.env_kwargs}
+    return path, in_context_run.train(options.env, path, **budget, **given)[-1]
 
 
 def compare(options: argparse.Namespace) -> int:

@@ -1,0 +1,320 @@
+"""Training of in-context learners: on the truth, over their own plays ([Ross11], DAgger)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from wgp_agents.algorithms.learned.in_context.agent import InContext
+from wgp_agents.algorithms.learned.in_context.memory import Shape
+from wgp_agents.algorithms.learned.in_context.model import Model
+from wgp_agents.algorithms.learned.in_context.network import (
+    HIGHEST,
+    LOWEST,
+    SHARP,
+    START,
+    InContextNetwork,
+)
+from wgp_agents.benchmark.files import JSON
+from wgp_agents.benchmark.rollout import make_vector
+from wgp_gym.types import Array, Floats32
+
+__all__ = ["Settings", "Trainer", "World"]
+
+WARM = 50  # updates over which the learning rate rises
+LOSS_CLIP = 50.0  # nats, of one arm
+AVERAGE = 0.998  # of the running mean of the weights, once it has settled
+FIRST_SCORED = 2  # plays, before which there is no unit
+
+
+@dataclass(frozen=True)
+class World:
+    """A law of episodes.
+
+    Attributes:
+        environment: An environment's id.
+        kwargs: What it is made with.
+        share: How often it is played, beside the others' shares.
+        each_round: What is drawn anew for each batch of episodes: of `[low, high]` a number,
+            log-uniform (whole where both are), of a list of texts one. Learners of a batch share
+            a kernel and T, so these cannot be drawn for each episode.
+    """
+
+    environment: str
+    kwargs: Mapping[str, JSON] = field(default_factory=dict)
+    share: float = 1.0
+    each_round: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    def drawn(self, rng: np.random.Generator) -> dict[str, JSON]:
+        """Return what the environment of a round is made with."""
+        return {**self.kwargs, **{name: draw(law, rng) for name, law in self.each_round.items()}}
+
+
+def draw(law: list[Any], rng: np.random.Generator) -> JSON:
+    """Draw one of a list of texts, or a number between two, log-uniform."""
+    if any(isinstance(one, str) for one in law):
+        return str(law[rng.integers(len(law))])
+    low, high = law
+    number = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    return round(number) if isinstance(low, int) and isinstance(high, int) else number
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a network is trained.
+
+    Attributes:
+        batch: Episodes at once.
+        segments: Pieces of equal length that an episode is cut into: gradients go back to the
+            beginning of a piece, and no further.
+        minibatch: Pieces of one update.
+        epochs: How often each piece is learned from.
+        moments: Steps of a piece, drawn at random, on which the loss is taken.
+        arms: Arms on which it is taken then: the best one, and others drawn at random.
+        learning_rate: Of AdamW at its largest; it falls as half a cosine.
+        weight_decay: Of AdamW.
+        optimal_arm: The weight of the optimal-arm head's loss beside the predictive one.
+        widths: Between which the bound's width is drawn for each episode of training.
+        context: Units of the recurrent network.
+        hidden: Units of the head's layers.
+        shape: What the network is shown.
+    """
+
+    batch: int = 64
+    segments: int = 4
+    minibatch: int = 64
+    epochs: int = 4
+    moments: int = 15
+    arms: int = 24
+    learning_rate: float = 3e-3
+    weight_decay: float = 1e-4
+    optimal_arm: float = 0.3
+    widths: tuple[float, float] = (0.5, 2.5)
+    context: int = 64
+    hidden: int = 48
+    shape: Shape = field(default_factory=Shape)
+
+
+class Played(NamedTuple):
+    """Pieces of episodes that were played, as a network learns from them: P pieces of L steps.
+
+    Attributes:
+        start: The contexts in which they begin, `(P, c)`.
+        told: What the network was told of each play, `(P, L, p)`.
+        features: What it saw at some moments of some arms, the best one first, `(P, k, a, q)`.
+        truth: f_t there, in the memory's unit, `(P, k, a)`.
+        moments: The moments: plays of the piece before each, `(k,)`.
+        regret: The final regrets of the episodes, `(B,)`.
+    """
+
+    start: Tensor
+    told: Tensor
+    features: Tensor
+    truth: Tensor
+    moments: Tensor
+    regret: Array
+
+
+class Trainee(nn.Module):
+    """`InContextNetwork` in torch, over whole pieces at once."""
+
+    def __init__(self, shape: Shape, context: int, hidden: int) -> None:
+        super().__init__()
+        self.gru = nn.GRU(shape.of_play, context, batch_first=True)
+        self.arm = nn.Linear(shape.of_arm, hidden)
+        self.context = nn.Linear(context, hidden, bias=False)
+        self.second = nn.Linear(hidden, hidden)
+        self.last = nn.Linear(hidden, 3)
+
+    def forward(self, played: Played, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return mean, log std and logit at the moments of some pieces, `(b, k, a)` each."""
+        start = played.start[rows]
+        after, _ = self.gru(played.told[rows], start[None])
+        before = torch.cat([start[:, None], after], dim=1)[:, played.moments]
+        first = torch.relu(self.arm(played.features[rows]) + self.context(before)[:, :, None])
+        mean, log_std, logit = self.last(torch.relu(self.second(first))).unbind(dim=-1)
+        return mean, (log_std + START).clamp(LOWEST, HIGHEST), SHARP * logit
+
+    def weights(self) -> dict[str, Floats32]:
+        """Return the weights as `InContextNetwork` takes them."""
+        gru: Any = self.gru
+        found = {
+            "gru.input": gru.weight_ih_l0.T,
+            "gru.hidden": gru.weight_hh_l0.T,
+            "gru.input_offset": gru.bias_ih_l0,
+            "gru.hidden_offset": gru.bias_hh_l0,
+            "arm": self.arm.weight.T,
+            "context": self.context.weight.T,
+            "first_offset": self.arm.bias,
+            "second": self.second.weight.T,
+            "second_offset": self.second.bias,
+            "last": self.last.weight.T,
+            "last_offset": self.last.bias,
+        }
+        return {name: part.detach().numpy().copy(order="C") for name, part in found.items()}
+
+
+def loss_of(found: tuple[Tensor, Tensor, Tensor], truth: Tensor, optimal_arm: float) -> Tensor:
+    """Return the loss: -log N(f_t(x); mean, std^2) of the arms, and cross-entropy of the best."""
+    mean, log_std, logits = found
+    apart = (truth - mean) / log_std.exp()
+    predictive = (0.5 * apart**2 + log_std).clamp(max=LOSS_CLIP).mean()
+    best = torch.zeros(logits[..., 0].numel(), dtype=torch.long)  # it stands first
+    return predictive + optimal_arm * nn.functional.cross_entropy(logits.flatten(0, 1), best)
+
+
+class Trainer:
+    """A network in training: it plays, and learns from its plays, round by round.
+
+    Args:
+        worlds: The laws of its episodes.
+        settings: How it is trained.
+        seed: What all randomness follows from.
+        first_seed: The first of the episodes' seeds.
+    """
+
+    def __init__(self, worlds: list[World], settings: Settings, seed: int, first_seed: int) -> None:
+        torch.manual_seed(seed)
+        self.worlds, self.settings = worlds, settings
+        shape = settings.shape
+        self.net = Trainee(shape, settings.context, settings.hidden)
+        self.average = Trainee(shape, settings.context, settings.hidden)
+        self.average.load_state_dict(self.net.state_dict())
+        self.optimizer = torch.optim.AdamW(
+            self.net.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.rng = np.random.default_rng([seed, 1])
+        self.next_seed, self.updates, self.steps = first_seed, 0, 0
+        self._envs: dict[int, Any] = {}
+
+    def model(self, width: float, notes: Mapping[str, object] | None = None) -> Model:
+        """Return the model that the averaged weights make."""
+        network = InContextNetwork(self.average.weights())
+        return Model(network, self.settings.shape, width, notes or {})
+
+    def state(self) -> dict[str, Any]:
+        """Return where the training stands, as tensors, numbers and texts."""
+        return {
+            "net": self.net.state_dict(),
+            "average": self.average.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generators": json.dumps(self.rng.bit_generator.state),
+            "counters": [self.next_seed, self.updates, self.steps],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from where `state` was taken."""
+        self.net.load_state_dict(state["net"])
+        self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.rng.bit_generator.state = json.loads(state["generators"])
+        self.next_seed, self.updates, self.steps = state["counters"]
+
+    def round(self, done: float) -> float:
+        """Play a batch of episodes and learn from them; return the mean final regret.
+
+        Args:
+            done: The share of the training that is behind, in [0, 1].
+        """
+        played = self._play()
+        for rows in self._minibatches():
+            self._update(played, rows, done)
+        return float(played.regret.mean())
+
+    def _minibatches(self) -> Iterator[Tensor]:
+        for _ in range(self.settings.epochs):
+            pieces = self.settings.batch * self.settings.segments
+            order = torch.from_numpy(self.rng.permutation(pieces))
+            yield from order.split(self.settings.minibatch)
+
+    def _update(self, played: Played, rows: Tensor, done: float) -> None:
+        settings = self.settings
+        rate = settings.learning_rate * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * done)))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * min(1.0, (self.updates + 1) / WARM)
+        loss = loss_of(self.net(played, rows), played.truth[rows], settings.optimal_arm)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        self.optimizer.step()
+        self.updates += 1
+        kept = min(AVERAGE, 1.0 - 1.0 / (1.0 + self.updates / 5.0))
+        with torch.no_grad():
+            for mean, now in zip(self.average.parameters(), self.net.parameters(), strict=True):
+                mean.lerp_(now, 1.0 - kept)
+
+    def _play(self) -> Played:
+        """Play an episode of each of a batch, in a world drawn by its share."""
+        settings, shares = self.settings, np.array([world.share for world in self.worlds])
+        which = int(self.rng.choice(len(shares), p=shares / shares.sum()))
+        env = self._env(which)
+        seeds = [self.next_seed + i for i in range(settings.batch)]
+        self.next_seed += settings.batch
+        network = InContextNetwork(self.net.weights())
+        widths = self.rng.uniform(*settings.widths, settings.batch)
+        observation, _ = env.reset(seed=seeds)
+        agent = InContext(env, model=Model(network, settings.shape, 1.0, {}), width=widths)
+        agent.reset(seeds)
+        return self._record(agent, env, observation)
+
+    def _env(self, which: int) -> Any:
+        """Return a world's environment for this round."""
+        world = self.worlds[which]
+        if world.each_round:
+            made = world.drawn(self.rng)
+            return make_vector(world.environment, self.settings.batch, **made)
+        if which not in self._envs:
+            made = dict(world.kwargs)
+            self._envs[which] = make_vector(world.environment, self.settings.batch, **made)
+        return self._envs[which]
+
+    def _record(self, agent: InContext, env: Any, observation: Floats32) -> Played:
+        settings, horizon = self.settings, agent.problem.known_horizon("train")
+        length = horizon // settings.segments
+        count = min(settings.moments, length - FIRST_SCORED)
+        moments = FIRST_SCORED + self.rng.choice(length - FIRST_SCORED, count, replace=False)
+        moments.sort()
+        start, told, features, truth = [], [], [], []
+        for t in range(horizon):
+            if t % length == 0:
+                start.append(agent.context.copy())
+            if t % length in moments:
+                seen, expected = self._some_arms(agent, env.unwrapped.expected_rewards())
+                features.append(seen)
+                truth.append(expected)
+            action = agent.act(observation)
+            observation, reward, _, _, info = env.step(action)
+            agent.observe(action, reward)
+            told.append(agent.told.copy())
+        self.steps += horizon * settings.batch
+        columns = [
+            cut(rows, settings.segments, each)
+            for rows, each in ((start, 1), (told, length), (features, count), (truth, count))
+        ]
+        columns[0] = columns[0][:, 0]
+        return Played(*columns, torch.from_numpy(moments), info["cumulative_regret"].copy())
+
+    def _some_arms(self, agent: InContext, expected: Array) -> tuple[Floats32, Floats32]:
+        """Return features and truth of the best arm and of others, `(B, a, q)` and `(B, a)`."""
+        batch, n = expected.shape
+        arms = self.rng.integers(n, size=(batch, min(self.settings.arms, n)))
+        arms[:, 0] = expected.argmax(axis=1)
+        truth = np.take_along_axis(expected, arms, axis=1) - agent.plays.zero[:, None]
+        features = np.take_along_axis(agent.plays.look(), arms[:, :, None], axis=1)
+        return features, (truth / agent.plays.scale[:, None]).astype(np.float32)
+
+
+def cut(rows: list[Floats32], segments: int, each: int) -> Tensor:
+    """Return rows of a batch, one `(B, ...)` after the other, as pieces `(P, each, ...)`.
+
+    What is left over at the end is dropped.
+    """
+    whole = np.stack(rows[: segments * each], axis=1)
+    return torch.from_numpy(whole.reshape(-1, each, *whole.shape[2:]))

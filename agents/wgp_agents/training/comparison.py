@@ -21,7 +21,16 @@ from wgp_agents.benchmark.plan import check
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import estimate, paired_difference
-from wgp_agents.training.rivals import RANDOM, REFERENCES, RIVALS, TASKS, Rival, model_of, models
+from wgp_agents.training.rivals import (
+    RANDOM,
+    REFERENCES,
+    RIVALS,
+    SPECIALISTS,
+    TASKS,
+    Rival,
+    model_of,
+    models,
+)
 from wgp_gym import seeds
 from wgp_gym.types import Array
 
@@ -51,6 +60,8 @@ def experiment(task: str, folder: Path | None, episodes: int, root_seed: int) ->
         given = dict(rival.parameters)
         if rival.trained and folder is not None:
             given["model"] = str(model_of(task, rival, folder))
+        if rival.own_model:
+            given["model"] = SPECIALISTS[task]
         return AgentSpec(label(rival.name), rival.agent, given)
 
     title = f"Trained policies beside learners: {task}"

@@ -90,7 +90,7 @@ class Settings:
     batch: int = 64
     segments: int = 4
     minibatch: int = 64
-    epochs: int = 4
+    epochs: int = 6
     moments: int = 15
     arms: int = 24
     learning_rate: float = 3e-3

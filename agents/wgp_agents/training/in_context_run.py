@@ -26,13 +26,14 @@ from wgp_agents.benchmark.output import diff_settings, locked, raise_other_resul
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.in_context import Settings, Trainer, World
 from wgp_agents.training.resume import State, read_state, write_state
+from wgp_gym import seeds
 from wgp_gym.types import Array
 from wgp_gym.validation import check_float, check_int, reject
 
 __all__ = ["GENERAL", "general_worlds", "model_file", "train"]
 
 GENERAL = "general"  # the law of random worlds, in in_context.toml
-FIRST_TRAINING, VALIDATION = 10**9, 10**15  # seeds
+EACH = 10**9  # seeds of one training
 CHECKED = 1.5  # the width at checkpoints
 WIDTHS = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
 EPISODES, CHOSEN_ON = 100, 200  # validation episodes of a checkpoint, and of the choice of a width
@@ -136,7 +137,7 @@ def train(
         if (curve := finished(path, notes)) is not None:
             tqdm.write(f"{path} was trained before, with these settings.", file=sys.stderr)
             return curve
-        trainer = Trainer(worlds, settings, seed, FIRST_TRAINING * (1 + seed))
+        trainer = Trainer(worlds, settings, seed, seeds("train")[EACH * seed])
         run = Run(trainer, Scores(worlds), path, notes)
         with closing(run):
             run.go_on()
@@ -215,7 +216,7 @@ class Run:
     def checkpoint(self) -> None:
         """Measure the regret, keep the best weights so far, and write model, curve and state."""
         model = self.trainer.model(CHECKED)
-        found = self.scores.of(model, CHECKED, EPISODES, VALIDATION)
+        found = self.scores.of(model, CHECKED, EPISODES, seeds("validation")[0])
         point = {"steps": self.trainer.steps, "seconds": round(self.seconds, 1)} | found
         if found["share_of_random"] <= min((p["share_of_random"] for p in self.curve), default=9e9):
             self.best = {k: v.clone() for k, v in self.trainer.average.state_dict().items()}
@@ -237,7 +238,7 @@ class Run:
         if not self.curve:
             self.checkpoint()
         self.trainer.average.load_state_dict(self.best)
-        first = VALIDATION + EPISODES
+        first = seeds("validation")[EPISODES]
         model = self.trainer.model(CHECKED)
         tried = {
             width: self.scores.of(model, width, CHOSEN_ON, first)["share_of_random"]

@@ -14,7 +14,7 @@ from wgp_agents.algorithms.learned.sb3.notes import brief, read_notes, refuse
 from wgp_agents.benchmark.files import JSON
 from wgp_gym.validation import reject
 
-__all__ = ["RANDOM", "REFERENCES", "RIVALS", "TASKS", "Rival", "model_of", "models"]
+__all__ = ["RANDOM", "REFERENCES", "RIVALS", "SPECIALISTS", "TASKS", "Rival", "model_of", "models"]
 
 LEARNING = ("steps", "regret", "share_of_random")  # the columns of a learning curve
 
@@ -26,7 +26,8 @@ class Rival:
     agent: str
     note: str = ""  # what tells it from the same agent's other lines
     parameters: dict[str, JSON] = field(default_factory=dict, hash=False)  # what it is made with
-    trained: bool = False  # whether it plays a model that was trained before, on other episodes
+    trained: bool = False  # whether it plays a model of stable-baselines3, trained before
+    own_model: bool = False  # whether it plays the in-context model of the task
 
     @property
     def name(self) -> str:
@@ -35,6 +36,7 @@ class Rival:
 
 
 TASKS = ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0")
+SPECIALISTS = dict(zip(TASKS, ("abrupt", "slow"), strict=True))  # in-context models
 REFERENCES = {
     "known": Rival("wgp-ucb", "known B_T", {"variation_budget": "known"}),
     "unknown": Rival("wgp-ucb", "unknown B_T"),
@@ -44,6 +46,9 @@ RIVALS = (
     RANDOM,
     *(Rival(name, "trained", trained=True) for name in ("dqn", "a2c", "recurrent-ppo", "ppo")),
     Rival("neural-greedy", "untrained"),
+    Rival("in-context", "general"),
+    Rival("in-context", "specialist", own_model=True),
+    Rival("adaptive-wgp-ucb"),
     *REFERENCES.values(),
     Rival("oracle"),
 )

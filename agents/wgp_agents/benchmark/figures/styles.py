@@ -47,6 +47,8 @@ STYLES = {
     "recurrent-ppo": style("#882255", "<", "-."),
     "ppo": style("#D55E00", "s", "-"),
     "neural-greedy": style("#000000", "v", "-"),
+    "in-context/general": style("#117733", "h", "-"),
+    "in-context/specialist": style("#117733", "H", "--"),
     "oracle": style("#000000", "", ":"),
     "oracle-restart": style("#000000", "", "--"),
     "oracle-discount": style("#000000", "", "-."),

@@ -43,7 +43,8 @@ class AgentEntry:
         extra: The extra of the package that it needs, or "".
         reference: Whether it reads the truth: a reference line, no competitor.
         fixed: Those of its presets that nobody may change: they make it what its name says.
-        files: Parameters that name a file, whose notes lie beside it in a .json file.
+        files: Parameters that name a file; a .zip has its notes beside it in a .json file.
+        brought: Values of these that name what the package brings, and no file.
         code_only: Parameters that `make` takes, but no experiment's file and no flag: such files
             are passed from hand to hand.
     """

@@ -1,0 +1,107 @@
+"""Training of in-context learners: it learns, goes on after an interrupt, and keeps its word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wgp_agents.algorithms.learned.in_context.model import FOLDER, read_model
+from wgp_agents.training.in_context import Settings, Trainer, World, draw
+from wgp_agents.training.in_context_run import general_worlds, model_file, train
+
+TASK = "WGPBandit-Abrupt-v0"
+SHORT = {"horizon": 24, "points_per_dim": 10}
+EACH = 64 * 24  # steps of a round
+
+
+def weights(path: Path) -> dict[str, np.ndarray]:
+    return read_model(str(path), "a test").network.weights
+
+
+def test_it_learns() -> None:
+    settings = Settings(batch=32, minibatch=32, epochs=2)
+    kwargs = {"change_points": [], "noise_std": 0.05, "horizon": 60, "points_per_dim": 10}
+    trainer = Trainer([World(TASK, kwargs)], settings, seed=0, first_seed=10**9)
+    regrets = [trainer.round(0.0) for _ in range(14)]
+    assert np.mean(regrets[-4:]) < 0.6 * np.mean(regrets[:2])
+
+
+def test_a_training_that_was_interrupted_gives_the_same_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, halved = tmp_path / "whole.npz", tmp_path / "halved.npz"
+    budget = {"steps": 3 * EACH, "kwargs": SHORT}
+    curve = train(TASK, whole, **budget)
+    plain, calls = Trainer.round, []
+
+    def interrupted(self: Trainer, done: float) -> float:
+        calls.append(done)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return plain(self, done)
+
+    monkeypatch.setattr(Trainer, "round", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(TASK, halved, **budget)
+    assert not halved.exists()
+    assert halved.with_suffix(".training").exists()
+    again = train(TASK, halved, **budget)
+    assert len(calls) == 4  # the third round alone was played again
+    assert [one["regret"] for one in again] == [one["regret"] for one in curve]
+    for name, array in weights(whole).items():
+        np.testing.assert_array_equal(weights(halved)[name], array)
+    assert not halved.with_suffix(".training").exists()
+
+
+def test_a_model_that_is_done_is_not_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / model_file(TASK, 0)
+    assert path.name == "in-context-wgpbandit-abrupt-seed0.npz"
+    curve = train(TASK, path, steps=1, kwargs=SHORT)
+    monkeypatch.setattr(Trainer, "round", None)
+    assert train(TASK, path, steps=1, kwargs=SHORT) == curve
+    with pytest.raises(ValueError, match="training"):
+        train(TASK, path, steps=2, kwargs=SHORT)
+
+
+def test_bad_budgets_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    with pytest.raises(ValueError, match="steps"):
+        train(TASK, path, seconds=1, steps=1)
+    with pytest.raises(ValueError, match="seconds"):
+        train(TASK, path, seconds=0.5)
+    with pytest.raises(ValueError, match="kwargs"):
+        train("general", path, steps=1, kwargs=SHORT)
+
+
+def test_what_each_round_draws() -> None:
+    rng = np.random.default_rng(0)
+    numbers = [draw([0.05, 0.5], rng) for _ in range(4_000)]
+    assert 0.05 <= min(numbers) < 0.051
+    assert 0.49 < max(numbers) <= 0.5
+    share = np.mean(np.array(numbers) < np.sqrt(0.05 * 0.5))  # the middle of the logarithms
+    assert share == pytest.approx(0.5, abs=0.04)
+    assert {draw(["se", "matern"], rng) for _ in range(50)} == {"se", "matern"}
+    assert all(isinstance(draw([400, 700], rng), int) for _ in range(5))
+
+
+def test_the_law_of_random_worlds_makes_environments() -> None:
+    worlds = general_worlds()
+    assert sum(world.share for world in worlds) == pytest.approx(1.0)
+    trainer = Trainer(worlds, Settings(batch=2), seed=0, first_seed=10**9)
+    for which in range(len(worlds)):
+        env = trainer._env(which)
+        env.reset(seed=0)
+        assert np.isfinite(env.unwrapped.expected_rewards()).all()
+
+
+def test_shipped_models_are_small_and_tell_how_they_were_trained() -> None:
+    for name, environment in (("general", "general"), ("abrupt", TASK)):
+        path = FOLDER / f"{name}.npz"
+        model = read_model(str(path), "a test")
+        assert path.stat().st_size < 2**20
+        assert model.notes["environment"] == environment
+        assert model.shape.clock == (name != "general")

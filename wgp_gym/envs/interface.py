@@ -21,8 +21,8 @@ __all__ = [
     "action_space",
     "check_options",
     "checked_actions",
-    "made_task",
     "observation_space",
+    "with_horizon",
 ]
 
 
@@ -84,19 +84,21 @@ def is_in(space: spaces.Space[Any], array: Actions) -> bool:
     return bool(array.astype(np.int64, copy=False).view(np.uint64).max() < space.nvec[0])
 
 
-def made_task(task: str | Task, parameters: dict[str, Json], owner: str) -> Task:
-    """Return the task: see `make_task`. `max_episode_steps`, Gymnasium's word, is its horizon T.
+def with_horizon(task: str | Task, parameters: dict[str, Json], owner: str) -> dict[str, Json]:
+    """Return a task's parameters with `max_episode_steps`, Gymnasium's word, as the horizon T.
 
     Raises:
         ValueError: As `make_task` does, or if `max_episode_steps` and another horizon are given.
     """
     others = {name: value for name, value in parameters.items() if name != "max_episode_steps"}
-    made, steps = make_task(task, **others), parameters.get("max_episode_steps")
-    if steps is None or steps == made.horizon:
-        return made
-    if made is task or "horizon" in others:
-        reject("max_episode_steps", owner, f"the horizon, {made.horizon}, if both", steps)
-    return make_task(task, horizon=steps, **others)
+    steps = parameters.get("max_episode_steps")
+    if steps is None:
+        return others
+    settled = isinstance(task, Task) or "horizon" in others
+    horizon = make_task(task, **others).horizon  # a task of your own may take none
+    if settled and steps != horizon:
+        reject("max_episode_steps", owner, f"the horizon, {horizon}, if both", steps)
+    return others if steps == horizon else others | {"horizon": steps}
 
 
 def plain(value: Any) -> Any:

@@ -13,11 +13,11 @@ from wgp_gym.envs.interface import (
     action_space,
     check_options,
     checked_actions,
-    made_task,
     observation_space,
+    with_horizon,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
-from wgp_gym.envs.task import Task
+from wgp_gym.envs.task import Task, make_task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Action, Array, Floats32, Info, Json
 from wgp_gym.validation import seed_list
@@ -107,7 +107,7 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     def __init__(
         self, task: str | Task, *, render_mode: str | None = None, **parameters: Json
     ) -> None:
-        self.task = made_task(task, parameters, "BanditEnv")
+        self.task = make_task(task, **with_horizon(task, parameters, "BanditEnv"))
         self.render_mode = checked_mode(render_mode, "BanditEnv")
         self.observation_space: spaces.Space[Floats32] = observation_space(self.task)
         self.action_space = action_space(self.task)

@@ -16,11 +16,11 @@ from wgp_gym.envs.interface import (
     action_space,
     check_options,
     checked_actions,
-    made_task,
     observation_space,
+    with_horizon,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
-from wgp_gym.envs.task import Task
+from wgp_gym.envs.task import Task, make_task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.streams import seeded_generators
 from wgp_gym.types import Action, Actions, Array, Floats32, Info, Json, Mask
@@ -72,7 +72,7 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         self.num_envs = num_envs = check_int("num_envs", num_envs, OWNER, 1, MAX_ENVS)
         self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = self.metadata | {"autoreset_mode": self._autoreset}
-        self.task = made_task(task, parameters, OWNER)
+        self.task = make_task(task, **with_horizon(task, parameters, OWNER))
         check_batch(num_envs, self.task)
         self.render_mode = checked_mode(render_mode, OWNER)
         self.single_observation_space = observation_space(self.task)

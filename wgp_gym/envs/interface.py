@@ -27,8 +27,8 @@ __all__ = [
     "action_space",
     "check_options",
     "checked_actions",
-    "made_task",
     "observation_space",
+    "with_horizon",
 ]
 
 
@@ -90,19 +90,21 @@ def is_in(space: spaces.Space[Any], array: Actions) -> bool:
     return bool(array.astype(np.int64, copy=False).view(np.uint64).max() < space.nvec[0])
 
 
-def made_task(task: str | Task, parameters: dict[str, Json], owner: str) -> Task:
-    """Return the task: see `make_task`. `max_episode_steps`, Gymnasium's word, is its horizon T.
+def with_horizon(task: str | Task, parameters: dict[str, Json], owner: str) -> dict[str, Json]:
+    """Return a task's parameters with `max_episode_steps`, Gymnasium's word, as the horizon T.
 
     Raises:
         ValueError: As `make_task` does, or if `max_episode_steps` and another horizon are given.
     """
     others = {name: value for name, value in parameters.items() if name != "max_episode_steps"}
-    made, steps = make_task(task, **others), parameters.get("max_episode_steps")
-    if steps is None or steps == made.horizon:
-        return made
-    if made is task or "horizon" in others:
-        reject("max_episode_steps", owner, f"the horizon, {made.horizon}, if both", steps)
-    return make_task(task, horizon=steps, **others)
+    steps = parameters.get("max_episode_steps")
+    if steps is None:
+        return others
+    settled = isinstance(task, Task) or "horizon" in others
+    horizon = make_task(task, **others).horizon  # a task of your own may take none
+    if settled and steps != horizon:
+        reject("max_episode_steps", owner, f"the horizon, {horizon}, if both", steps)
+    return others if steps == horizon else others | {"horizon": steps}
 
 
 def plain(value: Any) -> Any:
@@ -140,7 +142,7 @@ class TaskPlayer:
         self._made_of = task, {name: kept(value) for name, value in parameters.items()}
         made = None if isinstance(task, Task) else load_task(task)
         self._settable = settable(getattr(made, "drawable", {}))  # by the options of a reset
-        self.task = made_task(task, parameters, type(self).__name__)
+        self.task = make_task(task, **parameters)
         self._size = batch, render_mode is not None
         self.dynamics = self._usual = self._player(self.task)
 
@@ -162,7 +164,7 @@ class TaskPlayer:
             changed.pop(RATE, None)  # of change points that were drawn
         self.dynamics = self._usual
         if options:
-            self.dynamics = self._player(made_task(named, changed, type(self).__name__))
+            self.dynamics = self._player(make_task(named, **changed))
 
     @property
     def spec(self) -> EnvSpec | None:

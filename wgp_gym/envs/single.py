@@ -13,6 +13,7 @@ from wgp_gym.envs.interface import (
     check_options,
     checked_actions,
     observation_space,
+    with_horizon,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
 from wgp_gym.envs.task import Task
@@ -114,7 +115,7 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
         self, task: str | Task, *, render_mode: str | None = None, **parameters: Json
     ) -> None:
         self.render_mode = checked_mode(render_mode, "BanditEnv")
-        self._begin(task, parameters, 1, render_mode)
+        self._begin(task, with_horizon(task, parameters, "BanditEnv"), 1, render_mode)
         self.observation_space: spaces.Space[Floats32] = observation_space(self.task)
         self.action_space = action_space(self.task)
 

@@ -16,6 +16,7 @@ from wgp_gym.envs.interface import (
     check_options,
     checked_actions,
     observation_space,
+    with_horizon,
 )
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
 from wgp_gym.envs.task import Task
@@ -73,7 +74,7 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         self._autoreset = checked_autoreset(autoreset_mode)
         self.metadata = self.metadata | {"autoreset_mode": self._autoreset}
         self.render_mode = checked_mode(render_mode, OWNER)
-        self._begin(task, parameters, num_envs, render_mode)
+        self._begin(task, with_horizon(task, parameters, OWNER), num_envs, render_mode)
         self.single_observation_space = observation_space(self.task)
         self.single_action_space = action_space(self.task)
         self.observation_space = batch_space(self.single_observation_space, num_envs)

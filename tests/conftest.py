@@ -185,6 +185,8 @@ def fits(name: str, env_id: str) -> bool:
         "d-glm-ucb",
         "sw-glm-ucb",
         "neural-greedy",
+        "neural-ucb",
+        "neural-ts",
         "r-perp",
         "master",
         "dal-gp-ucb",

@@ -26,6 +26,7 @@ K = np.exp(-((ARMS - ARMS.T) ** 2) / (2 * 0.3**2))
 TRAINED = [name for name in wgp_agents.names() if "model" in agent_parameters(name)]
 RANDOMISED = ["gp-ts", "wgp-ts", "rand-wgp-ucb", "d-rand-lin-ucb", "d-lin-ts", "thompson", "d-ts"]
 RANDOMISED += ["exp3", "exp3-s", "rexp3", "random", "oracle", "opkb", "r-perp", "neural-greedy"]
+RANDOMISED += ["neural-ts"]
 COUNTING = ["ucb1", "d-ucb", "sw-ucb", "cusum-ucb", "pht-ucb", "m-ucb", "glr-ucb"]
 COUNTING += ["d-glm-ucb", "sw-glm-ucb"]
 

@@ -19,11 +19,14 @@ from wgp_agents.registry import AGENTS
 from wgp_agents.testing import BrokenContract, check_agent
 from wgp_gym.types import Array, Mask
 
-SHORT: dict[str, Any] = {"neural-greedy": {"hidden": 8, "updates": 1}}
+SHORT: dict[str, Any] = {
+    name: {"hidden": 8, "updates": 1} for name in ("neural-greedy", "neural-ucb", "neural-ts")
+}
 
 
 OF_EACH_KIND = {"wgp-ucb", "adaptive-wgp-ucb", "master", "opkb", "d-lin-ucb", "sw-glm-ucb"}
 OF_EACH_KIND |= {"d-ts", "glr-ucb", "exp3-s", "neural-greedy", "random", "oracle-restart"}
+OF_EACH_KIND |= {"neural-ucb", "neural-ts"}
 EVERY = [
     pytest.param(name, marks=() if name in OF_EACH_KIND else pytest.mark.slow)
     for name in wgp_agents.names()

@@ -21,7 +21,7 @@ from wgp_gym.problem import BanditProblem
 DOMAIN = np.linspace(0.0, 1.0, 20)[:, None]
 RESTS_ON_B = ["wgp-ucb", "gp-ts", "lin-ucb", "master", "r-perp", "dal-gp-ucb", "bob-wgp-ucb"]
 RESTS_ON_RANGE = ["ucb1", "exp3", "opkb", "d-glm-ucb"]
-LEARNS = ["adaptive-wgp-ucb", "neural-greedy", "random"]
+LEARNS = ["adaptive-wgp-ucb", "neural-greedy", "neural-ucb", "random"]
 KNOWS_NO_B = ["gp-ucb", "tv-gp-ucb", "et-gp-ucb", "pe-gp-ucb", "w-dbo"]
 
 

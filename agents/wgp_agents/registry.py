@@ -45,6 +45,8 @@ class AgentEntry:
         fixed: Those of its presets that nobody may change: they make it what its name says.
         files: Parameters that name a file; a .zip has its notes beside it in a .json file.
         brought: Values of these that name what the package brings, and no file.
+        objects: Parameters without which it is not made, that are objects; or, in an experiment's
+            file, where one stands, as "module:name".
         code_only: Parameters that `make` takes, but no experiment's file and no flag: such files
             are passed from hand to hand.
     """
@@ -60,6 +62,7 @@ class AgentEntry:
     fixed: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     brought: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
     code_only: tuple[str, ...] = ()
 
 
@@ -184,6 +187,16 @@ _TABLE: tuple[AgentEntry, ...] = (
             "neural greedy",
             "a network that starts untrained and learns within the episode",
         ),
+        ("neural-ucb", "NeuralUCB", "NeuralUCB", "such a network's bound, on the last plays"),
+        ("neural-ts", "NeuralTS", "NeuralTS", "such a network, Thompson sampling"),
+    ),
+    AgentEntry(
+        "policy",
+        f"{HOME}.learned.policy:PolicyAgent",
+        "policy",
+        "a function or model of anybody's",
+        REST,
+        objects=("policy",),
     ),
     AgentEntry(
         "in-context",
@@ -223,8 +236,8 @@ AGENTS: dict[str, AgentEntry] = {
 
 
 def names() -> list[str]:
-    """Return the names of all agents that need no extra and no training."""
-    return [name for name, entry in AGENTS.items() if not entry.extra]
+    """Return the names of all agents that need no extra, no training and no object of yours."""
+    return [name for name, entry in AGENTS.items() if not (entry.extra or entry.objects)]
 
 
 def register_agent(

@@ -55,6 +55,8 @@ def named(spec: TaskSpec | AgentSpec) -> Iterator[tuple[str, str]]:
                 yield name, key
         return
     yield from module_of(spec.entry.entry_point)
+    for key in spec.entry.objects:
+        yield from module_of(str(spec.parameters.get(key)))
     for key in spec.entry.files:
         name = spec.parameters.get(key)
         if isinstance(name, str) and name not in spec.entry.brought:

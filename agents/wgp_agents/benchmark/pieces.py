@@ -66,7 +66,8 @@ def cut(unit: Unit, most: int) -> Iterator[Unit]:
     and agents, and of trained networks, nobody knows.
     """
     entry = unit.agent.entry
-    ours = unit.task.id in OURS and entry.entry_point.startswith("wgp_agents.") and not entry.extra
+    ours = unit.task.id in OURS and entry.entry_point.startswith("wgp_agents.")
+    ours = ours and not (entry.extra or entry.objects)
     count = max(min(most, len(unit.runs) // SMALLEST), 1) if ours else 1
     ends = np.linspace(0, len(unit.runs), count + 1).astype(int).tolist()
     for start, stop in pairwise(ends):

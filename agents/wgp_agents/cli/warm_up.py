@@ -26,15 +26,14 @@ def run(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from wgp_agents.kernels.jit import cache_folder
-    from wgp_agents.registry import AGENTS
+    from wgp_agents.registry import names
 
     del options
-    names = [name for name, entry in AGENTS.items() if not entry.extra]
     folder = cache_folder()
     if folder is None:
         complain("warm-up", "There is no folder to keep compiled code in: see the warning above.")
         return 2
-    for name in tqdm(names, unit="agent", leave=False):
+    for name in tqdm(names(), unit="agent", leave=False):
         start = time.perf_counter()
         played = {kind: play(name, kind) for kind in TASKS}
         seconds = time.perf_counter() - start

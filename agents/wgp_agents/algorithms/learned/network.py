@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wgp_gym.types import Array, Floats32, Indices, Mask
 
-__all__ = ["Network"]
+__all__ = ["Network", "Pull", "backward", "forward"]
 
 DECAYS = 0.9, 0.999  # beta_1 and beta_2 of Adam
 EPSILON = 1e-8
 BLOCK = 1024  # arms at a time
+Real = TypeVar("Real", np.float32, np.float64)
+Layers: TypeAlias = tuple[NDArray[Real], NDArray[Real], NDArray[Real]]
+
+
+class Pull(NamedTuple):
+    """What draws weights back: strength |theta - towards|^2 is added to the loss."""
+
+    towards: Floats32  # (b, P)
+    strength: Floats32  # (b,)
 
 
 class Network:
@@ -39,6 +50,11 @@ class Network:
         self.weights, self._first, self._second = np.zeros((3, batch, size), np.float32)
         self._rate = learning_rate.astype(np.float32)
         self._updates = np.zeros(batch, np.float32)
+
+    @property
+    def hidden(self) -> int:
+        """The units in each hidden layer."""
+        return self._shapes[0][1]
 
     def split(self, flat: Floats32) -> Iterator[Floats32]:
         """Yield the weights and offsets of each layer, views `(b, rows, columns)` of `(b, P)`."""
@@ -70,6 +86,7 @@ class Network:
         targets: Floats32,
         weights: Floats32,
         steps: int,
+        pull: Pull | None = None,
     ) -> None:
         """Take steps of Adam on the weighted mean of the squared errors.
 
@@ -79,6 +96,7 @@ class Network:
             targets: `(b, M)`.
             weights: `(b, M)`.
             steps: How many.
+            pull: What draws the weights back, if anything.
         """
         theta, first, second = (
             state[learners] for state in (self.weights, self._first, self._second)
@@ -87,6 +105,8 @@ class Network:
         for _ in range(steps):
             self._updates[learners] += 1
             self._differentiate(theta, gradient, inputs, targets, weights)
+            if pull is not None:
+                gradient += 2 * pull.strength[:, None] * (theta - pull.towards)
             first += (1 - DECAYS[0]) * (gradient - first)
             second += (1 - DECAYS[1]) * (gradient * gradient - second)
             age = self._updates[learners, None]
@@ -107,15 +127,38 @@ class Network:
         parts, slopes = list(self.split(theta)), list(self.split(gradient))
         one, two, out = forward(parts, inputs)
         error = 2 * weights[:, :, None] * (out - targets[:, :, None])
-        for layer, below in ((4, two), (2, one), (0, inputs)):
-            np.matmul(below.swapaxes(1, 2), error, out=slopes[layer])
-            error.sum(axis=1, keepdims=True, out=slopes[layer + 1])
-            if layer:
-                error = (error @ parts[layer].swapaxes(1, 2)) * (below > 0)
+        for layer, below, slope in backward(parts, (inputs, one, two), error):
+            np.matmul(below.swapaxes(1, 2), slope, out=slopes[layer])
+            slope.sum(axis=1, keepdims=True, out=slopes[layer + 1])
 
 
-def forward(parts: list[Floats32], inputs: Floats32) -> tuple[Floats32, Floats32, Floats32]:
+def forward(
+    parts: list[NDArray[Real]], inputs: NDArray[Real]
+) -> tuple[NDArray[Real], NDArray[Real], NDArray[Real]]:
     """Return both hidden layers and the output, `(b, M, columns)`."""
     one = np.maximum(inputs @ parts[0] + parts[1], 0.0)
     two = np.maximum(one @ parts[2] + parts[3], 0.0)
     return one, two, two @ parts[4] + parts[5]
+
+
+def backward(
+    parts: list[NDArray[Real]],
+    layers: tuple[NDArray[Real], NDArray[Real], NDArray[Real]],
+    slope: NDArray[Real],
+) -> Iterator[tuple[int, NDArray[Real], NDArray[Real]]]:
+    """Yield the factors of the gradient of each layer's weights, from the last to the first.
+
+    Args:
+        parts: The weights and offsets of each layer.
+        layers: The inputs and both hidden layers, `(b, M, columns)`.
+        slope: The derivative with respect to each output, `(b, M, 1)`.
+
+    Yields:
+        The place of the layer's weights in `parts`; what it is given, `(b, M, rows)`; and the
+        derivative with respect to what it returns before it is rectified, `(b, M, columns)`. An
+        input's gradient is the outer product of its rows of these; of the offsets, the latter.
+    """
+    for layer, below in ((4, layers[2]), (2, layers[1]), (0, layers[0])):
+        yield layer, below, slope
+        if layer:
+            slope = (slope @ parts[layer].swapaxes(1, 2)) * (below > 0)

@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wgp_agents.algorithms.learned.policy import PolicyPlayer, State
 from wgp_agents.algorithms.learned.sb3.model import resolve_model
-from wgp_agents.algorithms.learned.sb3.policy import State, draw_actions
-from wgp_agents.base import Agent
+from wgp_agents.algorithms.learned.sb3.policy import draw_actions
 from wgp_agents.core.access import EnvLike, environment_id
 from wgp_agents.core.randomness import UniformStreams
-from wgp_gym.envs.dynamics import REWARD_LIMIT
-from wgp_gym.types import Array, Mask
-from wgp_gym.validation import check_bool, reject
-from wgp_gym.wrappers import History
+from wgp_gym.validation import reject
 
 __all__ = ["SB3Agent"]
 
 
-class SB3Agent(Agent):
+class SB3Agent(PolicyPlayer):
     """Plays what a model of stable-baselines3 or sb3-contrib predicts, and learns nothing new.
 
     It shows the model the observations on which it was trained, put together from its own plays:
@@ -51,7 +48,7 @@ class SB3Agent(Agent):
         ValueError: If the model does not fit the problem, or its file is damaged.
     """
 
-    _constants = ("_model", "_weights")
+    _constants = ("_weights",)
 
     def __init__(
         self,
@@ -64,82 +61,28 @@ class SB3Agent(Agent):
         trust: bool = False,
     ) -> None:
         super().__init__(env)
-        self.problem.known_horizon("SB3Agent")  # observations show t / T
-        self._model, notes = resolve_model(algo, model, self.problem, environment_id(env), trust)
+        found, notes = resolve_model(algo, model, self.problem, environment_id(env), trust)
         # A state of another model is told by its weights; somebody's own model may have none.
-        policy = getattr(self._model, "policy", None)
+        policy = getattr(found, "policy", None)
         parts = () if policy is None else policy.parameters()
         self._weights = np.array([float(part.detach().double().abs().sum()) for part in parts])
         dim = self.problem.domain.shape[1]
-        shape: tuple[int, ...] = self._model.observation_space.shape or ()
+        shape: tuple[int, ...] = found.observation_space.shape or ()
         size = shape[0] if len(shape) == 1 else 0
         scale = notes.get("reward_scale", 1.0) if reward_scale is None else reward_scale
         if deterministic is None:
             deterministic = notes.get("deterministic", True)
-        self._deterministic = check_bool("deterministic", deterministic, "SB3Agent")
-        if algo == "dqn" and not deterministic:
+        self._show(found, max((size - 1) // (2 + dim), 1), scale, deterministic)
+        if algo == "dqn" and not self._deterministic:
             reject("deterministic", "SB3Agent", "True for 'dqn'", deterministic)
-        self._history = History(max((size - 1) // (2 + dim), 1), dim, self.num_learners, scale)
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
             reject("model", "SB3Agent", rule, shape)
-        self.rows = np.zeros((self.num_learners, size), np.float32)
-        self.state: State | None = None
-        self._after: State | None = None  # a recurrent model's state after what is shown now
-        self._known = np.zeros(self.num_learners, bool)  # whose `_after` is of what is shown now
-        self._fresh = np.ones(self.num_learners, bool)
-        self._seen = np.zeros(self.num_learners, np.int64)
 
-    def _restart(self, mask: Mask) -> None:
-        self._known[mask] = False
-        self._history.plays[mask] = self.rows[mask] = 0.0
-        self._seen[mask], self._fresh[mask] = 0, True
-
-    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+    def _predict(self, uniform: UniformStreams) -> tuple[NDArray[Any], State | None]:
         shown = self.rows, self.state, self._fresh
         if self._deterministic:
-            actions, self._after = self._model.predict(*shown, deterministic=True)
-        else:
-            draws = self.problem.domain.shape[1] if self.problem.continuous else 1
-            u = np.stack([uniform.draw() for _ in range(draws)], axis=1)
-            actions, self._after = draw_actions(self._model, *shown, u)
-        self._known[:] = True
-        top = 1 if self.problem.continuous else len(self.problem.domain) - 1
-        inside = (actions >= 0) & (actions <= top)
-        if not inside.all():
-            rule = f"one whose actions lie in [0, {top}]"
-            reject("model", "SB3Agent", rule, float(actions[~inside][0]))
-        chosen: NDArray[Any] = actions.astype(np.float32 if self.problem.continuous else np.int64)
-        return chosen
-
-    def _remember(self, active: Mask) -> None:
-        """Move a recurrent model's state on past what it is shown now."""
-        if not self._known[active].all():  # they have not acted on it; the state needs no draw
-            shown = self.rows, self.state, self._fresh
-            self._after = self._model.predict(*shown, deterministic=True)[1]
-            self._known[:] = True
-        after = self._after
-        if after is not None and self.state is not None:
-            kept = active[:, None]
-            after = (
-                np.where(kept, after[0], self.state[0]),
-                np.where(kept, after[1], self.state[1]),
-            )
-        self.state = after
-        self._known &= ~active
-
-    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
-        self._remember(active)
-        self._fresh = self._fresh & ~active
-        self._seen += active
-        places = actions if self.problem.continuous else self.problem.domain[actions]
-        paid = np.clip(rewards, -REWARD_LIMIT, REWARD_LIMIT)  # as the environment shows them
-        shown = np.column_stack(
-            [
-                self._seen / self.problem.known_horizon("SB3Agent"),
-                np.ones(len(rewards)),
-                places,
-                paid,
-            ]
-        )
-        self.rows[active] = self._history.push(shown[active].astype(np.float32), active)
+            return self._model.predict(*shown, deterministic=True)
+        draws = self.problem.domain.shape[1] if self.problem.continuous else 1
+        u = np.stack([uniform.draw() for _ in range(draws)], axis=1)
+        return draw_actions(self._model, *shown, u)

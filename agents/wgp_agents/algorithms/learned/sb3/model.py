@@ -14,9 +14,9 @@ import numpy as np
 import sb3_contrib
 import stable_baselines3
 import torch
-from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from wgp_agents.algorithms.learned.policy import actions_of, plays
 from wgp_agents.algorithms.learned.sb3.notes import (
     brief,
     default_settings,
@@ -106,22 +106,12 @@ def resolve_model(
     if notes.get("dim", dim) != dim:
         reject("model", "SB3Agent", f"trained in d = {dim}", notes["dim"])
     if not plays(getattr(model, "action_space", None), problem):
-        kind = "points of the box" if problem.continuous else f"{len(problem.domain)} arms"
-        reject("model", "SB3Agent", f"trained on the {kind} of the problem", model.action_space)
+        rule = f"trained on the {actions_of(problem)} of the problem"
+        reject("model", "SB3Agent", rule, model.action_space)
     if shipped and not played_as_trained(problem, notes):
         law = f"T = {notes['horizon']} and R = {notes['noise_scale']}"
         reject("model", "SB3Agent", f"given: the shipped one was trained with {law}", None)
     return model, notes
-
-
-def plays(space: Any, problem: BanditProblem) -> bool:
-    """Tell whether actions of a space are those of a problem."""
-    if isinstance(space, spaces.Discrete):
-        return not problem.continuous and space.n == len(problem.domain) and space.start == 0
-    if not problem.continuous or not isinstance(space, spaces.Box):
-        return False
-    unit = space.shape == problem.domain.shape[1:] and (space.low == 0) & (space.high == 1)
-    return bool(np.all(unit))
 
 
 def played_as_trained(problem: BanditProblem, notes: dict[str, Any]) -> bool:

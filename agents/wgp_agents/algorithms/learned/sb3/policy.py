@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from wgp_agents.algorithms.learned.policy import State
 from wgp_gym.types import Array
 
 __all__ = ["draw_actions"]
-
-State = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 def draw_actions(

@@ -82,8 +82,8 @@ def test_the_network_is_torchs() -> None:
     features = rng.normal(size=(2, 3, 6, SMALL.of_arm)).astype(np.float32)
     moments = [0, 2, 4]
     context = rng.normal(size=(2, 5)).astype(np.float32)
-    tensors = (torch.as_tensor(x) for x in (context, told, features, np.zeros((2, 3, 6))))
-    played = Played(*tensors, torch.tensor(moments), np.zeros(2))
+    shown = torch.as_tensor(context), torch.as_tensor(told), torch.as_tensor(features)
+    played = Played(*shown, torch.zeros(2, 3, 6), torch.tensor(moments), np.zeros(2))
     with torch.no_grad():
         expected = trainee(played, torch.arange(2))
     for t in range(5):

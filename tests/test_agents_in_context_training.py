@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from wgp_agents.algorithms.learned.in_context.model import FOLDER, read_model
+from wgp_agents.benchmark.files import JSON
 from wgp_agents.training.in_context import Settings, Trainer, World, draw
 from wgp_agents.training.in_context_run import general_worlds, model_file, train
 
 TASK = "WGPBandit-Abrupt-v0"
-SHORT = {"horizon": 24, "points_per_dim": 10}
+SHORT: dict[str, JSON] = {"horizon": 24, "points_per_dim": 10}
 EACH = 64 * 24  # steps of a round
 
 
@@ -22,7 +23,12 @@ def weights(path: Path) -> dict[str, np.ndarray]:
 
 def test_it_learns() -> None:
     settings = Settings(batch=32, minibatch=32, epochs=2)
-    kwargs = {"change_points": [], "noise_std": 0.05, "horizon": 60, "points_per_dim": 10}
+    kwargs: dict[str, JSON] = {
+        "change_points": [],
+        "noise_std": 0.05,
+        "horizon": 60,
+        "points_per_dim": 10,
+    }
     trainer = Trainer([World(TASK, kwargs)], settings, seed=0, first_seed=10**9)
     regrets = [trainer.round(0.0) for _ in range(14)]
     assert np.mean(regrets[-4:]) < 0.6 * np.mean(regrets[:2])
@@ -32,8 +38,7 @@ def test_a_training_that_was_interrupted_gives_the_same_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, halved = tmp_path / "whole.npz", tmp_path / "halved.npz"
-    budget = {"steps": 3 * EACH, "kwargs": SHORT}
-    curve = train(TASK, whole, **budget)
+    curve = train(TASK, whole, steps=3 * EACH, kwargs=SHORT)
     plain, calls = Trainer.round, []
 
     def interrupted(self: Trainer, done: float) -> float:
@@ -44,10 +49,10 @@ def test_a_training_that_was_interrupted_gives_the_same_model(
 
     monkeypatch.setattr(Trainer, "round", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train(TASK, halved, **budget)
+        train(TASK, halved, steps=3 * EACH, kwargs=SHORT)
     assert not halved.exists()
     assert halved.with_suffix(".training").exists()
-    again = train(TASK, halved, **budget)
+    again = train(TASK, halved, steps=3 * EACH, kwargs=SHORT)
     assert len(calls) == 4  # the third round alone was played again
     assert [one["regret"] for one in again] == [one["regret"] for one in curve]
     for name, array in weights(whole).items():
@@ -79,10 +84,10 @@ def test_bad_budgets_are_refused(tmp_path: Path) -> None:
 
 def test_what_each_round_draws() -> None:
     rng = np.random.default_rng(0)
-    numbers = [draw([0.05, 0.5], rng) for _ in range(4_000)]
-    assert 0.05 <= min(numbers) < 0.051
-    assert 0.49 < max(numbers) <= 0.5
-    share = np.mean(np.array(numbers) < np.sqrt(0.05 * 0.5))  # the middle of the logarithms
+    numbers = np.array([draw([0.05, 0.5], rng) for _ in range(4_000)], float)
+    assert 0.05 <= numbers.min() < 0.051
+    assert 0.49 < numbers.max() <= 0.5
+    share = np.mean(numbers < np.sqrt(0.05 * 0.5))  # the middle of the logarithms
     assert share == pytest.approx(0.5, abs=0.04)
     assert {draw(["se", "matern"], rng) for _ in range(50)} == {"se", "matern"}
     assert all(isinstance(draw([400, 700], rng), int) for _ in range(5))

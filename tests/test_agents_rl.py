@@ -86,15 +86,19 @@ class Recorder:
         self.starts: list[NDArray[Any]] = []
 
     def predict(
-        self, rows: Any, state: Any, episode_start: Any, deterministic: bool
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
     ) -> tuple[Any, Any]:
         assert deterministic
-        self.seen.append(rows.copy())
+        self.seen.append(observation.copy())
         self.states.append(state)
         self.starts.append(episode_start.copy())
         step = 3 + len(self.seen)
-        after = np.full((2, 1, len(rows), 1), step)
-        return np.full(len(rows), step % self.action_space.n), (after[0], after[1])
+        after = np.full((2, 1, len(observation), 1), step)
+        return np.full(len(observation), step % self.action_space.n), (after[0], after[1])
 
 
 @pytest.mark.parametrize("batch", [None, 3])

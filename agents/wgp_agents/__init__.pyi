@@ -35,7 +35,11 @@ from wgp_agents.algorithms.kernelized.tv_gp_ucb import TVGPUCB as TVGPUCB
 from wgp_agents.algorithms.kernelized.tv_r_gp_ucb import TVRGPUCB as TVRGPUCB
 from wgp_agents.algorithms.kernelized.wgp_ts import WGPTS as WGPTS
 from wgp_agents.algorithms.kernelized.wgp_ucb import WGPUCB as WGPUCB
+from wgp_agents.algorithms.learned.in_context import InContext as InContext
 from wgp_agents.algorithms.learned.neural_greedy import NeuralGreedy as NeuralGreedy
+from wgp_agents.algorithms.learned.neural_ts import NeuralTS as NeuralTS
+from wgp_agents.algorithms.learned.neural_ucb import NeuralUCB as NeuralUCB
+from wgp_agents.algorithms.learned.policy import PolicyAgent as PolicyAgent
 from wgp_agents.algorithms.learned.sb3 import SB3Agent as SB3Agent
 from wgp_agents.algorithms.linear.bob_lin_ucb import BOBLinUCB as BOBLinUCB
 from wgp_agents.algorithms.linear.d_glm_ucb import DGLMUCB as DGLMUCB
@@ -192,6 +196,18 @@ def make(name: Literal["ppo", "a2c", "dqn", "recurrent-ppo"], env: EnvLike, **pa
 
 @overload
 def make(name: Literal["neural-greedy"], env: EnvLike, **parameters: object) -> NeuralGreedy: ...
+
+@overload
+def make(name: Literal["neural-ucb"], env: EnvLike, **parameters: object) -> NeuralUCB: ...
+
+@overload
+def make(name: Literal["neural-ts"], env: EnvLike, **parameters: object) -> NeuralTS: ...
+
+@overload
+def make(name: Literal["policy"], env: EnvLike, **parameters: object) -> PolicyAgent: ...
+
+@overload
+def make(name: Literal["in-context"], env: EnvLike, **parameters: object) -> InContext: ...
 
 @overload
 def make(name: Literal["random"], env: EnvLike, **parameters: object) -> Random: ...

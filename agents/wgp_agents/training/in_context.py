@@ -231,8 +231,9 @@ class Trainer:
     def _minibatches(self) -> Iterator[Tensor]:
         for _ in range(self.settings.epochs):
             pieces = self.settings.batch * self.settings.segments
-            order = torch.from_numpy(self.rng.permutation(pieces))
-            yield from order.split(self.settings.minibatch)
+            yield from torch.split(
+                torch.from_numpy(self.rng.permutation(pieces)), self.settings.minibatch
+            )
 
     def _update(self, played: Played, rows: Tensor, done: float) -> None:
         settings = self.settings
@@ -294,12 +295,15 @@ class Trainer:
             agent.observe(action, reward)
             told.append(agent.told.copy())
         self.steps += horizon * settings.batch
-        columns = [
-            cut(rows, settings.segments, each)
-            for rows, each in ((start, 1), (told, length), (features, count), (truth, count))
-        ]
-        columns[0] = columns[0][:, 0]
-        return Played(*columns, torch.from_numpy(moments), info["cumulative_regret"].copy())
+        pieces = settings.segments
+        return Played(
+            start=cut(start, pieces, 1)[:, 0],
+            told=cut(told, pieces, length),
+            features=cut(features, pieces, count),
+            truth=cut(truth, pieces, count),
+            moments=torch.from_numpy(moments),
+            regret=info["cumulative_regret"].copy(),
+        )
 
     def _some_arms(self, agent: InContext, expected: Array) -> tuple[Floats32, Floats32]:
         """Return features and truth of the best arm and of others, `(B, a, q)` and `(B, a)`."""

@@ -201,9 +201,9 @@ class Run:
     @property
     def done(self) -> float:
         """The share of the training that is behind, in [0, 1]."""
-        asked = self.notes["seconds_asked"]
-        spent = self.seconds / asked if asked else self.trainer.steps / self.notes["steps_asked"]
-        return min(spent, 1.0)
+        if self.notes["seconds_asked"]:
+            return min(self.seconds / float(self.notes["seconds_asked"]), 1.0)
+        return min(self.trainer.steps / int(self.notes["steps_asked"]), 1.0)
 
     def go_on(self) -> None:
         """Train to the end of the budget, with a checkpoint now and then."""

@@ -117,7 +117,8 @@ class InContext(Agent):
             logits = np.where(self.allowed, logits, -np.inf)
         chance = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
         drawn = (chance < uniform.draw()[:, None] * chance[:, -1:]).sum(axis=1)
-        return np.eye(chance.shape[1])[drawn]
+        score: Array = np.eye(chance.shape[1])[drawn]
+        return score
 
     def _learn(self, actions: Actions, rewards: Array, active: Mask) -> None:
         arms = nearest(self.problem, actions) if self.problem.continuous else actions

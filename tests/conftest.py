@@ -187,6 +187,7 @@ def fits(name: str, env_id: str) -> bool:
         "neural-greedy",
         "neural-ucb",
         "neural-ts",
+        "in-context",
         "r-perp",
         "master",
         "dal-gp-ucb",

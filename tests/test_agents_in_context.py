@@ -172,7 +172,7 @@ def test_a_model_goes_to_a_file_and_back(tmp_path: Path) -> None:
         np.testing.assert_array_equal(model.network.weights[name], array)
     agent = wgp_agents.make("in-context", problem(), model=str(path))
     assert isinstance(agent, InContext)
-    assert agent.width[0] == 1.25
+    assert agent.confidence_width[0] == 1.25
 
 
 def test_bad_models_are_refused(tmp_path: Path) -> None:

@@ -248,9 +248,12 @@ def test_what_it_cannot_play() -> None:
         RPERP(PROBLEM, window=3)  # type: ignore[call-arg]
     drawn = gymnasium.make("WGPBandit-Abrupt-v0")
     agent = RPERP(drawn, variation_budget="known", norm_bound=1.0)
+    agent.reset(0)
     with pytest.raises(RuntimeError, match="variation budget is drawn"):
-        agent.reset(0)
+        agent.act()
+    agent = RPERP(drawn)
+    agent.reset(0)
     with pytest.raises(RuntimeError, match="norm bound is drawn"):
-        RPERP(drawn).reset(0)
+        agent.act()
     with pytest.raises(RuntimeError, match=r"RPERP\.reset\(\) before it plays"):
         RPERP(PROBLEM).posterior()

@@ -318,11 +318,11 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     agent, path, canary = learned("wgp-ucb"), tmp_path / "a.npz", tmp_path / "canary"
     agent.save(path)
     data = path.read_bytes()
-    flipped = bytearray(data)
-    flipped[len(data) // 2] ^= 1
     packed, code, bomb = io.BytesIO(), io.BytesIO(), io.BytesIO()
     with zipfile.ZipFile(path) as stored:
         names = {name: stored.read(name) for name in stored.namelist()}
+    largest, flipped = max(names.values(), key=len), bytearray(data)
+    flipped[data.index(largest) + len(largest) // 2] ^= 1  # where its checksum looks
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in names.items():
             archive.writestr(name, content)

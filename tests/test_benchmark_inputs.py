@@ -207,6 +207,7 @@ def test_an_agents_extra_says_nothing_of_its_parameters(monkeypatch: pytest.Monk
     ):
         monkeypatch.setitem(AGENTS, name, replace(AGENTS[name], **fields))
     assert names_of(AgentSpec("UI", "ui-gp-ucb", {"model": "walk"})) == []
-    assert names_of(AgentSpec("GP", "gp-ucb", {"table": "t.csv"})) == ["t.csv", "t.json"]
+    assert names_of(AgentSpec("GP", "gp-ucb", {"table": "t.csv"})) == ["t.csv"]
+    assert names_of(AgentSpec("GP", "gp-ucb", {"table": "t.zip"})) == ["t.json", "t.zip"]
     assert "features" in agent_parameters("wgp-ucb")
     assert "features" not in agent_parameters("qff-wgp-ucb")

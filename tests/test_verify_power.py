@@ -17,7 +17,7 @@ from wgp_agents.gp.confidence import ConfidenceWidth
 from wgp_agents.gp.gain import GainBound, Greedy, gain_bound, greedy_gains, information_gain
 from wgp_agents.gp.spectrum import Spectrum
 from wgp_agents.gp.tuning import Forgetting
-from wgp_agents.gp.width import WidthForm, deng_width
+from wgp_agents.gp.width import WidthForm, WidthTerms, deng_width
 from wgp_agents.theory.decay import Decay
 from wgp_agents.theory.regret import deviation_error_bound, deviation_sum_bound
 from wgp_agents.theory.verify import decay, deviations, gains, quadrature, regret
@@ -41,17 +41,17 @@ def outcomes(found: Iterable[Row | Curve], statement: str) -> list[str]:
 
 def play_with(monkeypatch: pytest.MonkeyPatch, form: WidthForm) -> None:
     """Let every agent compute beta by another formula."""
-    original = ConfidenceWidth.__call__
+    original = ConfidenceWidth.terms
 
-    def _width(
+    def _terms(
         self: ConfidenceWidth,
         steps: Callable[[], Indices],
         gain: Callable[[], Array] | None = None,
-    ) -> Array:
+    ) -> WidthTerms:
         self.form = form
         return original(self, steps, gain)
 
-    monkeypatch.setattr(ConfidenceWidth, "__call__", _width)
+    monkeypatch.setattr(ConfidenceWidth, "terms", _terms)
 
 
 def widths(statement: str) -> list[str]:

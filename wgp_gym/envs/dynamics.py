@@ -53,7 +53,9 @@ class Dynamics:
         n, self._dim = task.domain.shape
         self._observed = batch, 3 + self._dim + (n * self._dim if task.contextual else 0)
         played = np.arange(task.horizon + 1)
-        self._clock = np.stack([played / task.horizon, played > 0], axis=1).astype(np.float32)
+        self._clock = list(
+            zip((played / task.horizon).tolist(), (played > 0).tolist(), strict=True)
+        )
         # Python lists: picking a scalar from them costs a tenth of picking it from an array.
         position = task.schedule.index
         self._position: list[int] = position.tolist()
@@ -216,7 +218,7 @@ class Dynamics:
         if self.batch > 1 or not -REWARD_LIMIT <= paid.item() <= REWARD_LIMIT:
             paid = np.minimum(np.maximum(paid, -REWARD_LIMIT), REWARD_LIMIT)
         observation = np.empty(self._observed, np.float32)
-        observation[:, :2] = self._clock[self.t]
+        observation[:, 0], observation[:, 1] = self._clock[self.t]
         observation[:, 2 : 2 + d] = self._places
         observation[:, 2 + d] = paid
         if self.task.contextual:

@@ -162,9 +162,7 @@ class TaskPlayer:
         changed = parameters | options
         if RATE not in options and not is_random(changed.get(TIMES)):
             changed.pop(RATE, None)  # of change points that were drawn
-        self.dynamics = self._usual
-        if options:
-            self.dynamics = self._player(make_task(named, **changed))
+        self.dynamics = self._player(make_task(named, **changed)) if options else self._usual
 
     @property
     def spec(self) -> EnvSpec | None:

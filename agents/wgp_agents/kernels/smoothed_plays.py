@@ -8,24 +8,23 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from wgp_agents.kernels.jit import compiled, subroutine
 from wgp_gym.types import Array, Floats32, Indices, Mask
 
-__all__ = ["FAINT", "HALF_PLAY", "SmoothedArrays", "add_plays", "fill_features", "fill_played"]
+__all__ = ["SmoothedArrays", "add_plays", "fill_features", "fill_played"]
 
-HALF_PLAY = np.float32(0.1)  # of plays, by which a smoothed mean is drawn to the mean of all
-FAINT = np.float32(0.02)  # of plays, below which counts are alike
-NOTHING = np.float32(1e-20)  # what is smaller is 0, or it would become a denormal number
-LOG_SCALE = np.float32(0.25)
+HALF_PLAY = 0.1  # of plays, by which a smoothed mean is drawn to the mean of all
+FAINT = 0.02  # of plays, below which counts are alike
+NOTHING = 1e-20  # what is smaller is 0, or it would become a denormal number
+LOG_SCALE = 0.25
 
 
 class SmoothedArrays(NamedTuple):
     """What is kept of the plays of B learners on n arms, for R rates and H kernels.
 
     Attributes:
-        rewards: Sums of rewards less the first one, `(B, n, R, H)`.
+        rewards: Sums of rewards less the first one, `(B, n, R, H)`; in double precision, since
+            rewards may be of any size.
         counts: The same sums of ones.
         zero: The first reward, `(B,)`.
         mean: The mean of all rewards less the first, `(B,)`.
@@ -34,7 +33,7 @@ class SmoothedArrays(NamedTuple):
         seen: How many there were, `(B,)`.
     """
 
-    rewards: Floats32
+    rewards: Array
     counts: Floats32
     zero: Array
     mean: Array
@@ -44,10 +43,10 @@ class SmoothedArrays(NamedTuple):
 
 
 @subroutine
-def faded(value: np.float32, rate: np.float32) -> np.float32:
+def faded(value: float, rate: float) -> float:
     """Return a sum that has faded."""
     left = value * rate
-    return left if abs(left) > NOTHING else np.float32(0.0)
+    return left if abs(left) > NOTHING else 0.0
 
 
 @compiled
@@ -76,13 +75,12 @@ def add_plays(
         if kept.seen[i] == 0:
             kept.zero[i] = paid[i]
         y = paid[i] - kept.zero[i]
-        small = np.float32(y)
         near = kernels[arms[i]]
         for x in range(n):
             for r in range(len(rates)):
                 for h in range(H):
                     k = near[x, h]
-                    kept.rewards[i, x, r, h] = faded(kept.rewards[i, x, r, h], rates[r]) + k * small
+                    kept.rewards[i, x, r, h] = faded(kept.rewards[i, x, r, h], rates[r]) + k * y
                     kept.counts[i, x, r, h] = faded(kept.counts[i, x, r, h], rates[r]) + k
         # Welford's sums; the scale never falls, so that features do not grow when play settles.
         kept.seen[i] += 1
@@ -97,12 +95,11 @@ def fill_arm(i: int, x: int, kept: SmoothedArrays, row: Floats32) -> None:
     """Compute what a network sees of one arm, `(2 R H,)`."""
     R, H = kept.counts.shape[2:]
     scale = kept.scale[i] if kept.scale[i] > 0.0 else 1.0
-    mean, unit = np.float32(kept.mean[i]), np.float32(1.0 / scale)
     for r in range(R):
         for h in range(H):
             count = kept.counts[i, x, r, h]
-            apart = kept.rewards[i, x, r, h] - mean * count
-            row[r * H + h] = apart / (count + HALF_PLAY) * unit
+            apart = kept.rewards[i, x, r, h] - kept.mean[i] * count
+            row[r * H + h] = apart / (count + HALF_PLAY) / scale
             row[(R + r) * H + h] = LOG_SCALE * math.log(count + FAINT)
 
 

@@ -261,7 +261,9 @@ class Trainer:
         network = InContextNetwork(self.net.weights())
         widths = self.rng.uniform(*settings.widths, settings.batch)
         observation, _ = env.reset(seed=seeds)
-        agent = InContext(env, model=Model(network, settings.shape, 1.0, {}), width=widths)
+        agent = InContext(
+            env, model=Model(network, settings.shape, 1.0, {}), confidence_width=widths
+        )
         agent.reset(seeds)
         return self._record(agent, env, observation)
 

@@ -76,7 +76,10 @@ class Scores:
         regrets, shares = np.zeros((2, len(self._worlds)))
         for which in range(len(self._worlds)):
             found = self._regrets(
-                which, episodes, first, lambda env: InContext(env, model=model, width=width)
+                which,
+                episodes,
+                first,
+                lambda env: InContext(env, model=model, confidence_width=width),
             )
             regrets[which] = found.mean()
             shares[which] = regrets[which] / self._random(which, episodes, first)

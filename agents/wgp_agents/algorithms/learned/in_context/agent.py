@@ -44,10 +44,9 @@ class InContext(Agent):
         model: "general", trained on random worlds; "abrupt" or "slow", trained on the package's
             tasks of these names alone; or the file that `wgp-gym train --algo in-context` wrote,
             or what `read_model` made of one.
-        play: "ucb" plays the largest mean + width std; "best" draws an arm from the probabilities
+        play: "ucb" plays the largest mean + beta std; "best" draws an arm from the probabilities
             of its being the best.
-        width: Standard deviations in the bound of "ucb", in [0, 100]; None: the model's own,
-            chosen on validation episodes.
+        confidence_width: beta, in [0, 100]; None: the model's own, chosen on validation episodes.
 
     Raises:
         ValueError: If a parameter is out of its range, the model's file is damaged, or arms are
@@ -73,7 +72,7 @@ class InContext(Agent):
         *,
         model: str | PathLike[str] | Model = "general",
         play: Literal["ucb", "best"] = "ucb",
-        width: ArrayLike | None = None,
+        confidence_width: ArrayLike | None = None,
     ) -> None:
         super().__init__(env)
         owner, batch = type(self).__name__, self.num_learners
@@ -83,8 +82,10 @@ class InContext(Agent):
         weights = self._model.network.weights.values()
         self._digest = np.array([float(np.abs(part, dtype=float).sum()) for part in weights])
         self.play = check_choice("play", play, owner, ("ucb", "best"))
-        given = self._model.width if width is None else width
-        self.width = per_learner(owner, "width", given, batch, 0, LARGEST_WIDTH)
+        given = self._model.width if confidence_width is None else confidence_width
+        self.confidence_width = per_learner(
+            owner, "confidence_width", given, batch, 0, LARGEST_WIDTH
+        )
         if self._model.shape.clock:
             self.problem.known_horizon(owner)
         self.plays = SmoothedPlays(self.problem, self._model.shape)
@@ -107,7 +108,7 @@ class InContext(Agent):
 
     def _scores(self, found: Beliefs) -> Array:
         """Return the upper bounds, `(B, n)`; before the first play all arms are alike."""
-        bound = found.mean + self.width[:, None] * np.exp(found.log_std.astype(float))
+        bound = found.mean + self.confidence_width[:, None] * np.exp(found.log_std.astype(float))
         return np.where(self.plays.kept.seen[:, None] > 0, bound, 0.0)
 
     def _draws(self, found: Beliefs, uniform: UniformStreams) -> Array:

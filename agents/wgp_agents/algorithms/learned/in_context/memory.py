@@ -77,7 +77,7 @@ class SmoothedPlays:
         self._rates = np.array(shape.rates, np.float32)
         size = (batch, n, len(shape.rates), len(shape.powers))
         self.kept = SmoothedArrays(
-            rewards=np.zeros(size, np.float32),
+            rewards=np.zeros(size),
             counts=np.zeros(size, np.float32),
             zero=np.zeros(batch),
             mean=np.zeros(batch),

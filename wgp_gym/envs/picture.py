@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from wgp_gym.drawing import new_figure
+from wgp_gym.drawing import import_matplotlib, new_figure
 from wgp_gym.envs.view import View, arm_positions, in_order, plays, positions, title
 from wgp_gym.types import Array
 
@@ -96,6 +96,7 @@ def limits(seen: View) -> tuple[float, float]:
 
 def rounded(heights: Array, margin: float) -> tuple[float, float]:
     """Return round numbers around all of these, so that they seldom change from step to step."""
+    import_matplotlib()
     from matplotlib.ticker import MaxNLocator
 
     low, high = float(heights.min()), float(heights.max())

@@ -92,7 +92,8 @@ def test_a_model_of_stable_baselines3_plays_as_in_its_own_loop() -> None:
 
 
 def test_a_recurrent_model_keeps_a_state_for_each_learner() -> None:
-    env, model = make_vector(TASK, 2, horizon=9), Recorder(4, 100)
+    env = make_vector(TASK, 2, horizon=9)
+    model: Any = Recorder(4, 100)
     agent = PolicyAgent(env, policy=model, history=0)
     env.reset(seed=0)
     agent.reset(0)

@@ -71,10 +71,10 @@ class NeuralBound(NeuralAgent):
         env: EnvLike,
         *,
         exploration: ArrayLike,
-        regularization: ArrayLike = 0.1,
+        regularization: ArrayLike = 0.03,
         memory: int = 50,
         updates: int = 4,
-        learning_rate: ArrayLike = 0.01,
+        learning_rate: ArrayLike = 0.02,
         hidden: int = 32,
     ) -> None:
         super().__init__(

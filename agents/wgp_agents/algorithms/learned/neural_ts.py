@@ -32,7 +32,7 @@ class NeuralTS(NeuralBound):
     """
 
     def __init__(
-        self, env: EnvLike, *, exploration: ArrayLike = 1.0, **common: Unpack[NeuralParameters]
+        self, env: EnvLike, *, exploration: ArrayLike = 0.5, **common: Unpack[NeuralParameters]
     ) -> None:
         super().__init__(env, exploration=exploration, **common)
 

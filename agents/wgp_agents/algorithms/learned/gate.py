@@ -14,7 +14,7 @@ import numpy as np
 from wgp_agents.core.state import Entry
 from wgp_agents.core.state_file import unpacked, write_file
 from wgp_agents.kernels.gate import INPUTS, GateWeights
-from wgp_gym.validation import reject, shown
+from wgp_gym.validation import cut, reject, shown
 
 __all__ = ["SHIPPED", "Gate", "load_gate", "untrained", "write_gate"]
 
@@ -91,9 +91,9 @@ def read_gate(path: str, owner: str) -> Gate:
             raise ValueError(f"more than {MOST_BYTES:,} bytes")
         return gate_of(unpacked(data))
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        why = f"{path!r} ({type(error).__name__}: {error})"
+        fault = cut(f"{type(error).__name__}: {error}", 200)
         raise ValueError(
-            f"The 'gate' parameter of {owner} must be {rule}. Got {shown(why)} instead."
+            f"The 'gate' parameter of {owner} must be {rule}. Got {shown(path)} instead: {fault}."
         ) from None
 
 

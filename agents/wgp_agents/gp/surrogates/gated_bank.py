@@ -106,9 +106,7 @@ class GatedBank(ModelBank):
         shape = len(learners), self._count
         scores, inputs = np.empty((2, *shape)), np.empty((*shape, INPUTS))
         found = GateInputs(np.empty(shape, np.int64), *scores, inputs)
-        gate_look(
-            learners, self.last, self.lately, self.models, self._rates, self.kept, found
-        )
+        gate_look(learners, self.last, self.lately, self.models, self._rates, self.kept, found)
         return found
 
     def moments(self, points: Points, learners: Indices, models: Indices, weight: Array) -> Moments:

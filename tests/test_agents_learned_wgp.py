@@ -17,7 +17,7 @@ from wgp_agents.algorithms.learned.learned_wgp_ucb import LearnedWGPUCB
 from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.gp.surrogates.gated_bank import SHORTLIST, GatedBank
 from wgp_agents.kernels.gate import CORRECTION, INPUTS, STRETCH, GateWeights
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Indices
 
 ABRUPT = "WGPBandit-Abrupt-v0"
 CHOSEN = 7  # the input that says whether a model is the chosen one
@@ -66,7 +66,7 @@ def scores(agent: LearnedWGPUCB, i: int) -> Array:
     return found
 
 
-def mixed(agent: LearnedWGPUCB, i: int, logits: Array, models: Array, stretch: Array) -> Any:
+def mixed(agent: LearnedWGPUCB, i: int, logits: Array, models: Indices, stretch: Array) -> Any:
     """Return mean and std of learner i's mixture, computed in the plainest way."""
     pi = np.exp(logits - logits.max())
     pi /= pi.sum()
@@ -100,7 +100,7 @@ def reference(x: Array, net: GateWeights) -> tuple[Array, Array]:
 
 
 def test_the_network_corrects_weights_and_deviations_as_in_numpy() -> None:
-    net = random_weights(0)
+    net = random_weights(2)
     agent = played(Gate(net, 1.5, {}), 70)
     found, shown = agent.posterior(), bank_of(agent).look(np.arange(3))
     bounds = agent.bounds()
@@ -136,9 +136,9 @@ def test_the_last_surprise_is_the_standardised_innovation() -> None:
     whole = kept.square / kept.shape[:, None]  # s^2 of all innovations
     expected = []
     for q in (5, 60):
-        g, k = divmod(q, len(bank.models.drift))
+        g = q // len(bank.models.drift)
         for i in range(3):
-            mean, std, n = of_model(agent, i, q)
+            mean, std, _ = of_model(agent, i, q)
             told = kept.signal[i, q] / kept.informed[i, q]
             v = std[arms[i]] ** 2 / told + bank.models.noise[g]
             expected.append((paid[i] - mean[arms[i]]) ** 2 / (whole[i, q] * v))
@@ -220,8 +220,8 @@ def test_training_lowers_the_loss_and_learns_the_network_that_is_played() -> Non
     from wgp_agents.training.gate import GateSettings, GateTrainer
 
     settings = GateSettings(batch=4, longest=60, moments=0.3, updates=40, hidden=8, kept=2)
-    world = ABRUPT, {"horizon": 120, "points_per_dim": 30}
-    trainer = GateTrainer(settings, 0, 10**9, lambda _: world)
+    kwargs: dict[str, Any] = {"horizon": 120, "points_per_dim": 30}
+    trainer = GateTrainer(settings, 0, 10**9, lambda _: (ABRUPT, kwargs))
     first, last = trainer.round(0.0), trainer.round(0.5)
     assert first[0] == pytest.approx(first[1])  # nothing is learned yet
     assert last[1] < last[0]

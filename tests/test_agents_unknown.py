@@ -69,11 +69,11 @@ def needs(name: str, unknown: dict[str, Any]) -> set[str]:
 FREE_OF_T = {
     *("adaptive-wgp-ucb", "et-gp-ucb", "gp-ucb", "igp-ucb", "lin-ucb", "neural-greedy", "oracle"),
     *("oracle-restart", "pe-gp-ucb", "random", "thompson", "tv-gp-ucb", "tv-r-gp-ucb", "ucb1"),
-    *("ui-gp-ucb", "w-dbo"),
+    *("ui-gp-ucb", "w-dbo", "learned-wgp-ucb"),
 }
 FREE_OF_NOISE = {
     *("adaptive-wgp-ucb", "d-glm-ucb", "d-ts", "exp3", "exp3-s", "neural-greedy", "opkb", "oracle"),
-    *("random", "rexp3", "sw-glm-ucb", "thompson"),
+    *("random", "rexp3", "sw-glm-ucb", "thompson", "learned-wgp-ucb"),
 }
 
 

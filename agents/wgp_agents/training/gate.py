@@ -27,7 +27,7 @@ from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.gp.surrogates.gated_bank import GatedBank
 from wgp_agents.kernels.gate import CORRECTION, INPUTS, STRETCH, GateWeights
-from wgp_gym.types import Array, Floats32
+from wgp_gym.types import Array, Floats32, Indices
 
 __all__ = ["GateSettings", "GateTrainer", "Trainee", "drawn_world"]
 
@@ -261,11 +261,12 @@ class GateTrainer:
             np.float32
         )
 
-    def _arms(self, expected: Array, bounds: Array) -> Array:
+    def _arms(self, expected: Array, bounds: Array) -> Indices:
         """Return the best arm, those of the largest bounds, and others drawn at random."""
         rows, n = expected.shape
         arms = self.rng.integers(n, size=(rows, min(self.settings.arms, n)))
         leading = min(LEADING, arms.shape[1] - 1)
         arms[:, 0] = expected.argmax(axis=1)
         arms[:, 1 : 1 + leading] = np.argsort(-bounds, axis=1)[:, :leading]
-        return arms
+        found: Indices = arms
+        return found

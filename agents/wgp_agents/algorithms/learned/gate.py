@@ -51,7 +51,8 @@ def untrained() -> Gate:
 def weight_shapes(hidden: int) -> dict[str, tuple[int, ...]]:
     """Return the shape of each array of weights, by name, with so many hidden units."""
     first, second, last = (INPUTS, hidden), (3 * hidden, hidden), (hidden, 2)
-    return dict(zip(GateWeights._fields, (first, (hidden,), second, (hidden,), last, (2,))))
+    shapes = first, (hidden,), second, (hidden,), last, (2,)
+    return dict(zip(GateWeights._fields, shapes, strict=True))
 
 
 def write_gate(path: Path, gate: Gate) -> None:

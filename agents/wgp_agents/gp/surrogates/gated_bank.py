@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from wgp_agents.gp.action_sets import ActionSet, Plays, Points
 from wgp_agents.gp.surrogates.bank import RATES, ModelBank
 from wgp_agents.gp.surrogates.base import Prediction
-from wgp_agents.gp.surrogates.kernel_features import KernelFeatures
+from wgp_agents.gp.surrogates.kernel_features import KernelFeatures, Seen
 from wgp_agents.kernels.bank_arrays import BankRates
 from wgp_agents.kernels.gate import (
     INPUTS,
@@ -104,8 +105,12 @@ class GatedBank(ModelBank):
     def look(self, learners: Indices) -> GateInputs:
         """Return what the gate is shown of some learners, `(k,)`."""
         shape = len(learners), self._count
-        scores, inputs = np.empty((2, *shape)), np.empty((*shape, INPUTS))
-        found = GateInputs(np.empty(shape, np.int64), *scores, inputs)
+        found = GateInputs(
+            models=np.empty(shape, np.int64),
+            score=np.empty(shape),
+            deviation=np.empty(shape),
+            inputs=np.empty((*shape, INPUTS)),
+        )
         gate_look(learners, self.last, self.lately, self.models, self._rates, self.kept, found)
         return found
 
@@ -121,15 +126,35 @@ class GatedBank(ModelBank):
         size = points.places.shape[1]
         found = Moments(*np.zeros((2, *models.shape, size)))
         for g in range(len(self.features.rank)):
-            phi, which, residual = self.features.see(points, np.full(len(learners), g))
-
-            def _fill(part: slice[int, int, None], g: int = g) -> None:
-                of_points = phi, which[part], residual
-                of_models = learners[part], models[part], weight[part], self.models, self.kept
-                gate_moments(g, *of_points, *of_models, found.mean[part], found.variance[part])
-
-            over_parts(_fill, len(learners), phi.shape[1] ** 2 * size)
+            seen = self.features.see(points, np.full(len(learners), g))
+            fill = partial(self._fill_moments, g, seen, learners, models, weight, found)
+            over_parts(fill, len(learners), seen.features.shape[1] ** 2 * size)
         return found
+
+    def _fill_moments(
+        self,
+        g: int,
+        seen: Seen,
+        learners: Indices,
+        models: Indices,
+        weight: Array,
+        found: Moments,
+        part: slice[int, int, None],
+    ) -> None:
+        """Do `moments` for the models of table g, and for a part of the learners."""
+        gate_moments(
+            g,
+            seen.features,
+            seen.which[part],
+            seen.residual,
+            learners[part],
+            models[part],
+            weight[part],
+            self.models,
+            self.kept,
+            found.mean[part],
+            found.variance[part],
+        )
 
     def _mixture(self, points: Points, rows: Indices) -> tuple[Array, Array]:
         """Return means from `zero` and variances in the unit of `scale`, `(k, q)` each."""

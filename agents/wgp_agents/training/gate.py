@@ -32,7 +32,7 @@ from wgp_gym.types import Array, Floats32, Indices
 __all__ = ["GateSettings", "GateTrainer", "Trainee", "drawn_world"]
 
 FLOOR = 1e-8  # of a variance, in the unit of rewards: the truth is known no better
-LOSS_CLIP = 30.0  # nats, of one arm
+STEEP = 10.0  # nats of one arm, beyond which a loss grows as its logarithm
 AVERAGE = 0.995  # of the running mean of the weights, once it has settled
 WARM = 50  # updates over which the learning rate rises
 LEADING = 7  # arms of the largest bounds at which the loss is taken, beside the best one
@@ -156,7 +156,9 @@ def mixture_loss(net: Trainee, samples: Samples) -> Tensor:
     apart = samples.mean - mean[:, None]
     variance = (pi * (wide * samples.variance + apart**2)).sum(dim=1) + samples.floor[:, None]
     losses = 0.5 * (mean**2 / variance + torch.log(variance / samples.floor[:, None] * FLOOR))
-    return losses.clamp(max=LOSS_CLIP).mean()
+    # A learner that is locked on a wrong arm is many deviations off: this must still be learned from.
+    flat = STEEP * (1.0 + torch.log(losses.clamp(min=STEEP) / STEEP))
+    return torch.where(losses > STEEP, flat, losses).mean()
 
 
 class GateTrainer:

@@ -1,8 +1,9 @@
 """Measure learned-wgp-ucb beside its untrained gate and the adaptive agent, on the same episodes.
 
 `python -m scripts.bench_gate table` prints docs/adaptive.md's table, of 100 validation episodes a
-row, with `--gate FILE` that of another gate; `widths` prints mean regrets by the bound's width, on other
-episodes, from which the width is chosen; `cost` the time of a step beside the adaptive agent's.
+row, with `--gate FILE` that of another gate; `widths` prints mean regrets by the bound's width, on
+other episodes, from which the width is chosen; `cost` the time of a step beside the adaptive
+agent's.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def mixture_loss(net: Trainee, samples: Samples) -> Tensor:
     apart = samples.mean - mean[:, None]
     variance = (pi * (wide * samples.variance + apart**2)).sum(dim=1) + samples.floor[:, None]
     losses = 0.5 * (mean**2 / variance + torch.log(variance / samples.floor[:, None] * FLOOR))
-    # A learner that is locked on a wrong arm is many deviations off: this must still be learned from.
+    # Who is locked on a wrong arm is many deviations off, and this must still be learned from.
     flat = STEEP * (1.0 + torch.log(losses.clamp(min=STEEP) / STEEP))
     return torch.where(losses > STEEP, flat, losses).mean()
 

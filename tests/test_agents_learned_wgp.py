@@ -215,6 +215,24 @@ def test_the_gate_that_comes_with_the_package_is_small_and_trained() -> None:
     assert sum(a.size for a in gate.weights) < 10_000
 
 
+@pytest.mark.slow
+def test_the_trained_gate_beats_the_untrained_one_on_the_same_episodes() -> None:
+    # 100 episodes, none of training: 16 for 20, the paired difference 5 standard errors
+    found = []
+    for gate in ("untrained", "general"):
+        env = make_vector("WGPBandit-Stationary-v0", 100)
+        observation, info = env.reset(seed=10**15)
+        agent = wgp_agents.make("learned-wgp-ucb", env, gate=gate)
+        agent.reset(10**15)
+        for _ in range(500):
+            action = agent.act(observation)
+            observation, reward, _, _, info = env.step(action)
+            agent.observe(action, reward)
+        found.append(info["cumulative_regret"].copy())
+    saved = found[0] - found[1]
+    assert saved.mean() > 3.0 * saved.std() / 10.0
+
+
 def test_training_lowers_the_loss_and_learns_the_network_that_is_played() -> None:
     torch = pytest.importorskip("torch")
     from wgp_agents.training.gate import GateSettings, GateTrainer

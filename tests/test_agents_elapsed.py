@@ -431,7 +431,8 @@ def test_time_adds_up(name: str) -> None:
     alike = [alike_in(told[0], other) for other in told[1:]]
     # Weights and windows take time before a play, drifts and periods after it.
     assert any(alike), name
-    first = {"tv-gp-ucb": 1, "ui-gp-ucb": 1, "adaptive-wgp-ucb": 1, "w-dbo": 1}
+    first = dict.fromkeys(("tv-gp-ucb", "ui-gp-ucb", "adaptive-wgp-ucb", "w-dbo"), 1)
+    first["learned-wgp-ucb"] = 1
     assert alike[first.get(name, 0)] or name in ("r-gp-ucb", "tv-r-gp-ucb", "restart-lin-ucb")
 
 

@@ -69,11 +69,12 @@ def needs(name: str, unknown: dict[str, Any]) -> set[str]:
 FREE_OF_T = {
     *("adaptive-wgp-ucb", "et-gp-ucb", "gp-ucb", "igp-ucb", "lin-ucb", "neural-greedy", "oracle"),
     *("oracle-restart", "pe-gp-ucb", "random", "thompson", "tv-gp-ucb", "tv-r-gp-ucb", "ucb1"),
-    *("ui-gp-ucb", "w-dbo", "neural-ucb", "neural-ts", "in-context"),
+    *("ui-gp-ucb", "w-dbo", "neural-ucb", "neural-ts", "in-context", "learned-wgp-ucb"),
 }
 FREE_OF_NOISE = {
     *("adaptive-wgp-ucb", "d-glm-ucb", "d-ts", "exp3", "exp3-s", "neural-greedy", "opkb", "oracle"),
     *("random", "rexp3", "sw-glm-ucb", "thompson", "neural-ucb", "neural-ts", "in-context"),
+    "learned-wgp-ucb",
 }
 
 

@@ -36,6 +36,7 @@ from wgp_agents.algorithms.kernelized.tv_r_gp_ucb import TVRGPUCB as TVRGPUCB
 from wgp_agents.algorithms.kernelized.wgp_ts import WGPTS as WGPTS
 from wgp_agents.algorithms.kernelized.wgp_ucb import WGPUCB as WGPUCB
 from wgp_agents.algorithms.learned.in_context import InContext as InContext
+from wgp_agents.algorithms.learned.learned_wgp_ucb import LearnedWGPUCB as LearnedWGPUCB
 from wgp_agents.algorithms.learned.neural_greedy import NeuralGreedy as NeuralGreedy
 from wgp_agents.algorithms.learned.neural_ts import NeuralTS as NeuralTS
 from wgp_agents.algorithms.learned.neural_ucb import NeuralUCB as NeuralUCB
@@ -193,6 +194,9 @@ def make(name: Literal["adswitch"], env: EnvLike, **parameters: object) -> AdSwi
 
 @overload
 def make(name: Literal["ppo", "a2c", "dqn", "recurrent-ppo"], env: EnvLike, **parameters: object) -> SB3Agent: ...
+
+@overload
+def make(name: Literal["learned-wgp-ucb"], env: EnvLike, **parameters: object) -> LearnedWGPUCB: ...
 
 @overload
 def make(name: Literal["neural-greedy"], env: EnvLike, **parameters: object) -> NeuralGreedy: ...

@@ -178,6 +178,14 @@ _TABLE: tuple[AgentEntry, ...] = (
         ("adswitch", "AdSwitch", "AdSwitch", "elimination, with checks of what was eliminated"),
     ),
     *starmap(_trained, TRAINED.items()),
+    AgentEntry(
+        "learned-wgp-ucb",
+        f"{HOME}.learned.learned_wgp_ucb:LearnedWGPUCB",
+        "Learned WGP-UCB",
+        "mixes the models of adaptive-wgp-ucb by a gate that was trained",
+        GP,
+        code_only=("gate",),  # it may name a file
+    ),
     *_rows(
         REST,
         "learned",

@@ -41,6 +41,7 @@ __all__ = [
     "bank_update",
     "chosen_bounds",
     "chosen_means",
+    "hallucinate_model",
 ]
 
 LEAST_TOLD = 0.05  # plays: what a restart leaves of one
@@ -98,6 +99,24 @@ def bank_update(
     return early
 
 
+@subroutine
+def hallucinate_model(
+    i: int, q: int, features: Array, left: Array, models: BankModels, state: BankArrays
+) -> None:
+    """Take a play without its reward into the covariance of learner i's model q."""
+    count = len(models.drift)
+    g, k = divmod(q, count)
+    m, t = models.rank[g], models.table[g]
+    f, cut = features[t, :m], features[t, m:]
+    packed = block_covariance(i, g, models, state)
+    P, u, w = np.empty((m, m)), np.empty(m), np.zeros(m)
+    unpack_covariance(packed, k, count, P)
+    # An innovation of 0, and no drift: only P <- P - u u^T / (s + noise) is left.
+    s, _ = forecast(P, w, f, u)
+    kalman_step(s, 0.0, models.noise[g] + left[t] + dot(cut, cut), 0.0, u, P, w)
+    pack_model(P, k, count, packed)
+
+
 @compiled
 def bank_hallucinate(
     features: Array, left: Array, active: Mask, models: BankModels, state: BankArrays
@@ -111,20 +130,9 @@ def bank_hallucinate(
         models: The models.
         state: What is kept.
     """
-    count = len(models.drift)
     for i in range(len(features)):
-        if not active[i]:
-            continue
-        g, k = divmod(state.chosen[i], count)
-        m, t = models.rank[g], models.table[g]
-        f, cut = features[i, t, :m], features[i, t, m:]
-        packed = block_covariance(i, g, models, state)
-        P, u, w = np.empty((m, m)), np.empty(m), np.zeros(m)
-        unpack_covariance(packed, k, count, P)
-        # An innovation of 0, and no drift: only P <- P - u u^T / (s + noise) is left.
-        s, _ = forecast(P, w, f, u)
-        kalman_step(s, 0.0, models.noise[g] + left[i, t] + dot(cut, cut), 0.0, u, P, w)
-        pack_model(P, k, count, packed)
+        if active[i]:
+            hallucinate_model(i, state.chosen[i], features[i], left[i], models, state)
 
 
 @compiled

@@ -18,7 +18,8 @@ from wgp_agents.gp.bands import band_of, squared_errors
 from wgp_agents.gp.box import BareBox, make_action_set
 from wgp_agents.gp.model import Posterior, posterior_of
 from wgp_agents.gp.nystrom import coded_columns
-from wgp_agents.gp.surrogates.kernel_features import kernel_features, kernels_of
+from wgp_agents.gp.surrogates.bank import ModelBank
+from wgp_agents.gp.surrogates.kernel_features import KernelFeatures, kernel_features, kernels_of
 from wgp_agents.gp.surrogates.lazy_bank import LazyBank, make_bank
 from wgp_agents.parameters import LARGEST, checked_grid, checked_indices
 from wgp_gym.problem import BanditProblem
@@ -117,12 +118,17 @@ class AdaptiveWGPUCB(Agent):
         self._made_for = MadeFor(owner, self.problem, with_noise=False)
         kernels = kernels_of(self.problem.kernel, factors.tolist())
         features = kernel_features(self.problem, kernels, starts)
-        self.bank = make_bank(self.action_set, features, grid, ratios)
+        self.bank = self._make_bank(features, grid, ratios)
         self.learns_by_acting = isinstance(self.bank, LazyBank)
         self._factors = factors
         eps = self.bank.models.drift
         with np.errstate(divide="ignore"):
             self._width = width * np.where(eps > 0, np.sqrt(-np.log(eps)), STILL)
+
+    def _make_bank(
+        self, features: KernelFeatures, drifts: tuple[float, ...], noise_ratios: tuple[float, ...]
+    ) -> ModelBank:
+        return make_bank(self.action_set, features, drifts, noise_ratios)
 
     def _restart(self, mask: Mask) -> None:
         self.bank.restart(mask)

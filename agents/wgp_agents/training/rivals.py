@@ -48,6 +48,7 @@ RIVALS = (
     Rival("neural-greedy", "untrained"),
     Rival("in-context", "general"),
     Rival("in-context", "specialist", own_model=True),
+    Rival("learned-wgp-ucb"),
     Rival("adaptive-wgp-ucb"),
     *REFERENCES.values(),
     Rival("oracle"),

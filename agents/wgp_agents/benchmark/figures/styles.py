@@ -47,6 +47,7 @@ STYLES = {
     "recurrent-ppo": style("#882255", "<", "-."),
     "ppo": style("#D55E00", "s", "-"),
     "neural-greedy": style("#000000", "v", "-"),
+    "learned-wgp-ucb": style("#009E73", "*", "-"),
     "in-context/general": style("#117733", "h", "-"),
     "in-context/specialist": style("#117733", "H", "--"),
     "oracle": style("#000000", "", ":"),

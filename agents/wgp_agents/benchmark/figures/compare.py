@@ -92,7 +92,7 @@ def comparison(
         top.set_xlabel("step t")
         draw_learning(bottom, learning[task], ends)
         bottom.set_title(f"{task}: training, on other episodes", fontsize=11)
-        bottom.set_xlabel("steps of training (levels: untrained agents, on the fresh episodes)")
+        bottom.set_xlabel("steps of training (levels: all others, on the fresh episodes)")
         # Random play's end would leave the others no room.
         highest = max(highest, *(end for name, end in ends.items() if name != "random"))
     above[0].set_ylim(0, 1.15 * highest)

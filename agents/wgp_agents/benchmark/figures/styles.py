@@ -45,7 +45,7 @@ STYLES = {
     "dqn": style("#CC79A7", "X", "-."),
     "a2c": style("#56B4E9", "P", "--"),
     "recurrent-ppo": style("#882255", "<", "-."),
-    "ppo": style("#D55E00", "s", "-"),
+    "ppo": style("#A65628", "s", "-"),
     "neural-greedy": style("#000000", "v", "-"),
     "learned-wgp-ucb": style("#009E73", "*", "-"),
     "in-context/general": style("#117733", "h", "-"),

@@ -37,7 +37,7 @@ class LearnedWGPUCB(AdaptiveWGPUCB):
         ValueError: If a parameter is out of its range, or the file is none of a gate.
     """
 
-    _constants = ("_gate",)
+    _constants = ("_gate", "_digest")
     _form = 1
 
     def __init__(
@@ -49,6 +49,8 @@ class LearnedWGPUCB(AdaptiveWGPUCB):
     ) -> None:
         owner = "LearnedWGPUCB"
         self._gate = gate if isinstance(gate, Gate) else load_gate(gate, owner)
+        # A state of another gate is told by its weights.
+        self._digest = np.array([float(np.abs(part).sum()) for part in self._gate.weights])
         super().__init__(env)
         found = self._gate.width if width is None else width
         self._width = np.full_like(

@@ -15,7 +15,7 @@ from wgp_agents.algorithms.learned.in_context.memory import Shape, SmoothedPlays
 from wgp_agents.algorithms.learned.in_context.model import Model, read_model, write_model
 from wgp_agents.algorithms.learned.in_context.network import InContextNetwork, weight_shapes
 from wgp_agents.benchmark.rollout import make_vector
-from wgp_gym.kernels import SquaredExponential
+from wgp_gym.kernels import Empirical, SquaredExponential
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Floats32
 
@@ -130,6 +130,31 @@ def test_neither_unit_nor_zero_of_rewards_matters() -> None:
     np.testing.assert_allclose(
         scaled.posterior().mean, 1024.0 * plain.posterior().mean + 4096.0, rtol=1e-5
     )
+    tiny, huge = (InContext(problem(), model=some_model()) for _ in range(2))
+    assert played_arms(tiny, 2.0**-200 * rewards) == played_arms(huge, 2.0**300 * rewards)
+
+
+def test_an_arm_sees_its_own_plays_whatever_its_variance() -> None:
+    kernel = SquaredExponential(0.3)
+    small = BanditProblem(Empirical(0.1 * kernel(PLACES, PLACES)), PLACES, 50, 0.1)
+    ours, usual = SmoothedPlays(small, SMALL), SmoothedPlays(problem(), SMALL)
+    for memory in (ours, usual):
+        memory.add(np.array([2]), np.array([1.0]), np.ones(1, bool))
+    np.testing.assert_allclose(ours.look(), usual.look(), rtol=1e-5)
+
+
+def test_beliefs_that_are_no_numbers_are_no_play() -> None:
+    weights = some_weights(SMALL)
+    weights["last"] = weights["last"] * np.float32(1e38)
+    weights["second"] = weights["second"] * np.float32(1e38)
+    broken = Model(InContextNetwork(weights), SMALL, 1.0, {})
+    for play in ("ucb", "best"):
+        agent = wgp_agents.make("in-context", problem(), model=broken, play=play)
+        agent.reset(0)
+        with np.errstate(all="ignore"):
+            agent.observe(1, 1.0)
+            with pytest.raises(ValueError, match="not finite"):
+                agent.act()
 
 
 @pytest.mark.parametrize("batch", [2, 3, 40])
@@ -196,3 +221,13 @@ def test_bad_models_are_refused(tmp_path: Path) -> None:
         InContext(problem(), model=str(path))
     with pytest.raises(ValueError, match="model"):
         InContext(problem(), model="nobody")
+
+
+def test_an_episode_of_another_kernel_is_refused() -> None:
+    env = gymnasium.make("WGPBandit-Abrupt-v0")
+    env.reset(seed=0)
+    agent = InContext(env, model=some_model())
+    agent.reset(0)
+    env.reset(seed=0, options={"lengthscale": 0.5})
+    with pytest.raises(ValueError, match="kernel"):
+        agent.reset(0)

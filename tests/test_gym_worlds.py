@@ -543,3 +543,27 @@ def test_seeds_for_one_purpose_are_no_others() -> None:
     assert every[-1].stop < 2**63
     with pytest.raises(ValueError, match=r"'purpose' .* one of 'train', .* Got 'trial'"):
         wgp_gym.seeds("trial")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("refused", [{"seed": -1}, {"seed": -1, "options": {"noise_std": 0.3}}])
+@pytest.mark.parametrize("batch", [None, 2])
+def test_a_refused_reset_leaves_the_episode_as_it_was(
+    refused: dict[str, Any], batch: int | None
+) -> None:
+    source: Any = (
+        gymnasium.make_vec(
+            "WGPBandit-Abrupt-v0", num_envs=2, vectorization_mode="vector_entry_point"
+        )
+        if batch
+        else gymnasium.make("WGPBandit-Abrupt-v0")
+    )
+    source.reset(seed=1)
+    source.reset(seed=2, options={"noise_std": 0.5})
+    action = np.array([3, 3]) if batch else 3
+    source.step(action)
+    truth, noise = source.unwrapped.expected_rewards(), source.unwrapped.problem.noise_scale
+    with pytest.raises(ValueError, match="seed"):
+        source.reset(**refused)
+    np.testing.assert_array_equal(source.unwrapped.expected_rewards(), truth)
+    np.testing.assert_array_equal(source.unwrapped.problem.noise_scale, noise)
+    assert np.all(source.step(action)[4]["t"] == 2)

@@ -33,6 +33,7 @@ from wgp_gym.validation import reject, seed_list
 __all__ = ["Agent", "locked"]
 
 TIMELESS = "knows no time but its plays"
+TRUE_REGRET = "RegretReward", "VectorRegretReward"  # wrappers whose rewards are the truth
 
 
 class Agent(Policy, ABC):
@@ -270,6 +271,8 @@ class Agent(Policy, ABC):
                 reject("elapsed", "observe", f"1: {type(self).__name__} {TIMELESS}", elapsed)
             if self._wrapped.rewards and self.takes_units:
                 self._units.changed(self._wrapped.rewards, self.problem)
+            elif self._wrapped.rewards in TRUE_REGRET:
+                self._units.told_truth(self._wrapped.rewards)
             self._units.watch(rewards, learns)
             if steps is None:
                 self._learn(actions, rewards, learns)

@@ -152,8 +152,8 @@ class TaskPlayer:
         check_batch(batch, task)
         return Dynamics(task, batch, record=record)
 
-    def _take(self, options: Info) -> None:
-        """Play the next episodes with these parameters; without any, as the task was made.
+    def _taken(self, options: Info) -> Dynamics:
+        """Return what plays the next episodes with these parameters, or as the task was made.
 
         Raises:
             ValueError: If a parameter is out of its range.
@@ -162,7 +162,7 @@ class TaskPlayer:
         changed = parameters | options
         if RATE not in options and not is_random(changed.get(TIMES)):
             changed.pop(RATE, None)  # of change points that were drawn
-        self.dynamics = self._player(make_task(named, **changed)) if options else self._usual
+        return self._player(make_task(named, **changed)) if options else self._usual
 
     @property
     def spec(self) -> EnvSpec | None:

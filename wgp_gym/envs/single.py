@@ -133,8 +133,8 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
             seed: Starts the generator anew; None goes on with it.
             options: Parameters for this episode, in the place of those that the task was made
                 with: the `drawable` ones of its class, as {"noise_std": 0.5, "change_points":
-                [100]}. All else that the seed draws stays. The next reset without options is as
-                the task was made.
+                [100]}. All else that the seed draws stays, the functions as long as there are as
+                many changes. The next reset without options is as the task was made.
 
         Returns:
             The first observation, `(3 + d,)` or `(3 + d + n d,)`, and the info.
@@ -143,9 +143,10 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
             ValueError: If the seed is no int of at least 0, a parameter is out of its range, or
                 there is another option.
         """
-        self._take(check_options(options, "BanditEnv.reset", self._settable))
+        taken = self._taken(check_options(options, "BanditEnv.reset", self._settable))
         super().reset(seed=seed_list(seed, 1)[0])
-        self.dynamics.reset([self.np_random])
+        taken.reset([self.np_random])
+        self.dynamics = taken  # last: what is refused leaves the episode as it was
         return self.dynamics.observation()[0], self._info()
 
     def step(self, action: Action) -> tuple[Floats32, float, bool, bool, Info]:

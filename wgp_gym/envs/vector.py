@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from wgp_gym.envs.dynamics import Dynamics
 from wgp_gym.envs.interface import (
     TaskPlayer,
     action_space,
@@ -111,9 +112,9 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         given = dict(check_options(options, f"{OWNER}.reset", known))
         if "reset_mask" in given:
             check_mask(given.pop("reset_mask"), self.num_envs)
-        self._take(given)
+        taken = self._taken(given)
         self._seed(seed)
-        return self._drawn()
+        return self._drawn(taken)
 
     def _seed(self, seed: int | Sequence[int | None] | None) -> None:
         seeds = seed_list(seed, self.num_envs, gaps=True)
@@ -125,11 +126,11 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
             self._generators[i] = made
 
     def _reset(self) -> Batch:
-        self._take({})
-        return self._drawn()
+        return self._drawn(self._taken({}))
 
-    def _drawn(self) -> Batch:
-        self.dynamics.reset(self._generators)
+    def _drawn(self, taken: Dynamics) -> Batch:
+        taken.reset(self._generators)
+        self.dynamics = taken  # last: what is refused leaves the episodes as they were
         return self.dynamics.observation(), self._info()
 
     def step(self, actions: Action) -> tuple[Floats32, Array, Mask, Mask, Info]:

@@ -141,6 +141,15 @@ class Units:
             stacklevel,
         )
 
+    def told_truth(self, wrapper: str, stacklevel: int = 4) -> None:
+        """Warn of a wrapper, by its name, whose rewards are the regret."""
+        if not self._warned:
+            self._warn(
+                f"{wrapper} hands on minus the regret, which is the truth without noise: "
+                f"{self._owner} is told more than its task tells. Take it off.",
+                stacklevel,
+            )
+
     def _warn(self, text: str, stacklevel: int) -> None:
         self._warned = True
         warnings.warn(text, RewardUnits, stacklevel)

@@ -181,8 +181,7 @@ class GPAgent(Agent):
         first = self.surrogate.time_comes_first
         self._record = PlayRecord(problem, time_comes_first=first)
         # Whether each step scores the same arms, whose posterior is at hand: see `_choose`.
-        plain = keeps_posterior(self.surrogate) and type(self.acquisition) is UpperBound
-        self._plain = plain and type(self.action_set) is FixedArms
+        self._plain = keeps_posterior(self.surrogate) and type(self.action_set) is FixedArms
         self._uneven = np.zeros(self.num_learners, bool)  # whose plays were not one step apart
         self._even = True  # whether everybody's were
         self.takes_elapsed = self.surrogate.takes_elapsed
@@ -240,7 +239,7 @@ class GPAgent(Agent):
             if retuned is not None and self.gain_bounds is not None:
                 self.gain_bounds.restart(retuned, surrogate.ratios)
         self.action_set.show(self.arms, self.allowed)
-        if self._plain and self.allowed is None:  # the usual case, in one loop
+        if self._plain and self.allowed is None and self._usual():  # in one loop
             found = surrogate.predict(self.action_set.candidates)
             terms = self.width.terms(self._record.seen, self.width_gain)
             arms = best_arms(found, terms, uniform.draw())
@@ -250,6 +249,11 @@ class GPAgent(Agent):
             score = scorer(acquisition, surrogate, self._widths(), draw, self.allowed)
             actions = self.action_set.maximise(score, uniform)
         return actions if rule is None else self._overridden(rule, actions, uniform)
+
+    def _usual(self) -> bool:
+        """Tell whether acquisition and width are ours: they may be replaced at any time."""
+        ours = type(self.acquisition) is UpperBound and type(self.width) is ConfidenceWidth
+        return ours and type(self)._widths is GPAgent._widths
 
     def _overridden(self, rule: RestartRule, actions: Actions, uniform: UniformStreams) -> Actions:
         """Return the actions that the rule leaves or forces; one that is not there is an error."""

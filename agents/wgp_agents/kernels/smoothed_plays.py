@@ -15,7 +15,7 @@ __all__ = ["SmoothedArrays", "add_plays", "fill_features", "fill_played"]
 
 HALF_PLAY = 0.1  # of plays, by which a smoothed mean is drawn to the mean of all
 FAINT = 0.02  # of plays, below which counts are alike
-NOTHING = 1e-20  # what is smaller is 0, or it would become a denormal number
+NOTHING = 1e-20  # units: what is smaller is 0, or it would become a denormal number
 LOG_SCALE = 0.25
 
 
@@ -43,10 +43,10 @@ class SmoothedArrays(NamedTuple):
 
 
 @subroutine
-def faded(value: float, rate: float) -> float:
+def faded(value: float, rate: float, unit: float) -> float:
     """Return a sum that has faded."""
     left = value * rate
-    return left if abs(left) > NOTHING else 0.0
+    return left if abs(left) > NOTHING * unit else 0.0
 
 
 @compiled
@@ -75,13 +75,14 @@ def add_plays(
         if kept.seen[i] == 0:
             kept.zero[i] = paid[i]
         y = paid[i] - kept.zero[i]
-        near = kernels[arms[i]]
+        near, unit = kernels[arms[i]], kept.scale[i]
         for x in range(n):
             for r in range(len(rates)):
                 for h in range(H):
                     k = near[x, h]
-                    kept.rewards[i, x, r, h] = faded(kept.rewards[i, x, r, h], rates[r]) + k * y
-                    kept.counts[i, x, r, h] = faded(kept.counts[i, x, r, h], rates[r]) + k
+                    total, count = kept.rewards[i, x, r, h], kept.counts[i, x, r, h]
+                    kept.rewards[i, x, r, h] = faded(total, rates[r], unit) + k * y
+                    kept.counts[i, x, r, h] = faded(count, rates[r], 1.0) + k
         # Welford's sums; the scale never falls, so that features do not grow when play settles.
         kept.seen[i] += 1
         step = y - kept.mean[i]

@@ -26,7 +26,7 @@ from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.rollout import make_vector
 from wgp_gym.types import Array, Floats32
 
-__all__ = ["Settings", "Trainer", "World"]
+__all__ = ["FIRST_SCORED", "Settings", "Trainer", "World"]
 
 WARM = 50  # updates over which the learning rate rises
 LOSS_CLIP = 50.0  # nats, of one arm
@@ -310,8 +310,10 @@ class Trainer:
     def _some_arms(self, agent: InContext, expected: Array) -> tuple[Floats32, Floats32]:
         """Return features and truth of the best arm and of others, `(B, a, q)` and `(B, a)`."""
         batch, n = expected.shape
-        arms = self.rng.integers(n, size=(batch, min(self.settings.arms, n)))
-        arms[:, 0] = expected.argmax(axis=1)
+        count = min(self.settings.arms, n)
+        others = self.rng.random((batch, n - 1)).argsort(axis=1)[:, : count - 1]
+        best = expected.argmax(axis=1)[:, None]
+        arms = np.concatenate([best, (best + 1 + others) % n], axis=1)
         truth = np.take_along_axis(expected, arms, axis=1) - agent.plays.zero[:, None]
         features = np.take_along_axis(agent.plays.look(), arms[:, :, None], axis=1)
         return features, (truth / agent.plays.scale[:, None]).astype(np.float32)

@@ -24,9 +24,10 @@ from wgp_agents.algorithms.references.baselines import Random
 from wgp_agents.benchmark.files import JSON, versions, write_csv
 from wgp_agents.benchmark.output import diff_settings, locked, raise_other_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.training.in_context import Settings, Trainer, World
+from wgp_agents.training.in_context import FIRST_SCORED, Settings, Trainer, World
 from wgp_agents.training.resume import State, read_state, write_state
 from wgp_gym import seeds
+from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
 from wgp_gym.validation import check_float, check_int, reject
 
@@ -140,12 +141,29 @@ def train(
         if (curve := finished(path, notes)) is not None:
             tqdm.write(f"{path} was trained before, with these settings.", file=sys.stderr)
             return curve
+        check_worlds(worlds, settings)
         trainer = Trainer(worlds, settings, seed, seeds("train")[EACH * seed])
         run = Run(trainer, Scores(worlds), path, notes)
         with closing(run):
             run.go_on()
             run.finish()
     return run.curve
+
+
+def check_worlds(worlds: list[World], settings: Settings) -> None:
+    """Check that a network can be trained on all of these.
+
+    Raises:
+        ValueError: If one is no bandit of fixed arms, or its episodes are too short.
+    """
+    least = settings.segments * (FIRST_SCORED + 1)
+    for world in worlds:
+        env = make_vector(world.environment, 1, **world.drawn(np.random.default_rng(0)))
+        problem = getattr(env.unwrapped, "problem", None)
+        if not isinstance(problem, BanditProblem) or problem.contextual:
+            reject("environment", "train", "a bandit whose arms stay", world.environment)
+        if problem.known_horizon("train") < least:
+            reject("horizon", "train", f"at least {least}", problem.horizon)
 
 
 def finished(path: Path, notes: Mapping[str, object]) -> list[dict[str, float]] | None:
@@ -156,7 +174,10 @@ def finished(path: Path, notes: Mapping[str, object]) -> list[dict[str, float]] 
     """
     if not path.exists() or state_file(path).exists():
         return None
-    was = read_model(str(path), "train").notes
+    try:
+        was = read_model(str(path), "train").notes
+    except ValueError:
+        raise ValueError(f"{path} is no model of an in-context learner. Remove it.") from None
     if found := diff_settings({name: was.get(name) for name in notes}, dict(notes)):
         raise_other_results(path, "training", found)
     curve = was.get("curve")
@@ -166,6 +187,19 @@ def finished(path: Path, notes: Mapping[str, object]) -> list[dict[str, float]] 
 def state_file(path: Path) -> Path:
     """Return where the state of a training stands until it is done: beside the model."""
     return path.with_suffix(".training")
+
+
+def state_in(file: Path) -> State:
+    """Return the state of a training that was interrupted.
+
+    Raises:
+        ValueError: If the file is damaged.
+    """
+    try:
+        return read_state(file)
+    except Exception as error:  # there is no end to what damaged bytes can raise
+        name = type(error).__name__
+        raise ValueError(f"{file} is no state of a training ({name}). Remove it.") from None
 
 
 class Run:
@@ -185,7 +219,7 @@ class Run:
         self._before = 0.0  # seconds of earlier calls
         self._since = time.perf_counter()
         if (file := state_file(path)).exists():
-            self._take_over(read_state(file), file)
+            self._take_over(state_in(file), file)
         self._bar = tqdm(total=100.0, unit="%", desc="training", bar_format=BAR)
 
     def _take_over(self, state: State, file: Path) -> None:
@@ -217,7 +251,7 @@ class Run:
                 self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Measure the regret, keep the best weights so far, and write model, curve and state."""
+        """Measure the regret, keep the best weights so far, and write the state."""
         model = self.trainer.model(CHECKED)
         found = self.scores.of(model, CHECKED, EPISODES, seeds("validation")[0])
         point = {"steps": self.trainer.steps, "seconds": round(self.seconds, 1)} | found

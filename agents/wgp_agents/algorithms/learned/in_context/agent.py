@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_agents.algorithms.learned.in_context.memory import SmoothedPlays, surprises
-from wgp_agents.algorithms.learned.in_context.model import Model, load_model
+from wgp_agents.algorithms.learned.in_context.model import LARGEST_WIDTH, Model, load_model
 from wgp_agents.algorithms.learned.in_context.network import Beliefs
 from wgp_agents.base import Agent
 from wgp_agents.core.access import EnvLike
-from wgp_agents.core.argmax import argmax
+from wgp_agents.core.argmax import argmax, not_finite
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.stateful import locked
 from wgp_agents.gp.action_sets import check_arms_stay
@@ -25,8 +26,6 @@ from wgp_gym.validation import check_choice
 
 __all__ = ["InContext"]
 
-LARGEST_WIDTH = 100.0
-
 
 class InContext(Agent):
     """A network that was trained on many drifting worlds to foretell f_t from the plays so far.
@@ -35,9 +34,10 @@ class InContext(Agent):
     was trained on the truth, which a simulator gives for nothing, over its own plays, to give a
     mean and a standard deviation of f_t at each arm, and the probability that the arm is the best.
     So it knows the law of the worlds of its training, and is as good as that law fits. Rewards
-    are standardised: neither their unit nor their zero matters. Arms are known by their kernel
-    values alone: it plays any finite domain, whatever d, n and the order of its arms are; on a box
-    the grid of the problem's domain.
+    are standardised: neither their unit nor their zero matters. It knows no time but its rewards,
+    and a specialist's clock counts them. Arms are known by their kernel values alone: it plays any
+    finite domain, whatever d, n and the order of its arms are; on a box the grid of the problem's
+    domain.
 
     Args:
         env: The environment to play, or the `BanditProblem` alone.
@@ -77,6 +77,7 @@ class InContext(Agent):
         super().__init__(env)
         owner, batch = type(self).__name__, self.num_learners
         check_arms_stay(owner, self.problem)
+        self._made_for = MadeFor(owner, self.problem, with_noise=False)
         self._model = model if isinstance(model, Model) else load_model(model, owner)
         # A state of another model is told by its weights.
         weights = self._model.network.weights.values()
@@ -96,12 +97,20 @@ class InContext(Agent):
         self.plays.restart(mask)
         self.context[mask] = self.told[mask] = 0.0
 
+    @locked
     def beliefs(self) -> Beliefs:
-        """Return what the network believes of each arm now, `(B, n)` each, in the memory's unit."""
+        """Return what the network believes of each arm now, `(B, n)` each, in the memory's unit.
+
+        Raises:
+            RuntimeError: If `reset` was not called before.
+        """
+        self._require_reset()
         return self._model.network.beliefs(self.plays.look(), self.context)
 
     def _choose(self, uniform: UniformStreams) -> Actions:
-        found = self.beliefs()
+        found = self._model.network.beliefs(self.plays.look(), self.context)
+        if not (np.isfinite(found.mean).all() and np.isfinite(found.logits).all()):
+            not_finite()
         score = self._scores(found) if self.play == "ucb" else self._draws(found, uniform)
         best: Actions = argmax(score, uniform.draw(), self.allowed)
         return self.problem.domain[best].astype(np.float32) if self.problem.continuous else best

@@ -17,6 +17,7 @@ from wgp_gym.types import Array, Floats32, Indices, Mask
 
 __all__ = ["Shape", "SmoothedPlays", "surprises"]
 
+LEAST = 1e-300  # of k(x, x)
 SHARPEST = 1e-6  # a smaller kernel value is 0
 CLIP = 5.0  # units, of numbers that a network is shown
 SURE = 0.02  # units: how exactly a reward can be foretold at best
@@ -53,13 +54,15 @@ class Shape:
 class SmoothedPlays:
     """Sums of the plays of B learners: kernel smoothing, at several rates of forgetting.
 
-    An arm x has, for each rate rho and kernel K = max(k, 0)^p, the count c = sum_s rho^{t-s}
-    K(x, x_s) and the mean of the rewards weighted so. That is a Nadaraya-Watson estimate of
-    f_t(x) for every rate at which the world may change and every smoothness that it may have; a
-    network finds out which to believe. Rewards are counted from their mean, in units of the
-    largest standard deviation that they had so far: neither their unit nor their zero matters.
+    An arm x has, for each rate rho and kernel K = max(k, 0)^p, k as a correlation, the count
+    c = sum_s rho^{t-s} K(x, x_s) and the mean of the rewards weighted so. That is a
+    Nadaraya-Watson estimate of f_t(x) for every rate at which the world may change and every
+    smoothness that it may have; a network finds out which to believe. Rewards are counted from
+    their mean, in units of the largest standard deviation that they had so far: neither their unit
+    nor their zero matters.
     An arm is known by nothing but its kernel values: the order of arms does not matter, nor how
-    many there are, nor d.
+    many there are, nor d. Where all arms are fully correlated, as under a linear kernel in one
+    dimension, it cannot tell them apart. Time is counted by rewards.
 
     Args:
         problem: The problem; on a box its grid is played.
@@ -71,7 +74,10 @@ class SmoothedPlays:
     def __init__(self, problem: BanditProblem, shape: Shape) -> None:
         self.shape = shape
         batch, n = problem.batch_size or 1, len(problem.domain)
-        positive = np.maximum(problem.kernel(problem.domain, problem.domain), 0.0)
+        covariance = problem.kernel(problem.domain, problem.domain)
+        length = np.sqrt(np.maximum(covariance.diagonal(), LEAST))
+        positive = np.clip(covariance / np.outer(length, length), 0.0, 1.0)
+        np.fill_diagonal(positive, 1.0)  # an arm sees its own plays
         kernels = np.stack([positive**power for power in shape.powers], axis=-1)
         self._kernels = np.where(kernels < SHARPEST, 0.0, kernels).astype(np.float32)
         self._rates = np.array(shape.rates, np.float32)

@@ -18,7 +18,7 @@ from wgp_agents.core.state_file import unpacked, write_file
 from wgp_gym.types import Floats32
 from wgp_gym.validation import reject, shown
 
-__all__ = ["FOLDER", "SHIPPED", "Model", "load_model", "read_model", "write_model"]
+__all__ = ["FOLDER", "LARGEST_WIDTH", "SHIPPED", "Model", "load_model", "read_model", "write_model"]
 
 SHIPPED = ("general", "abrupt", "slow")
 FOLDER = Path(__file__).parent / "models"

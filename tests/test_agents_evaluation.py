@@ -14,6 +14,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
+import wgp_gym
 from wgp_agents import WGPUCB
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.evaluation import Evaluation
@@ -143,6 +144,35 @@ def test_an_agent_goes_by_the_bounds_of_the_episodes_that_it_plays() -> None:
         wgp_agents.evaluate(agent, TASK, SEEDS)
 
 
+def test_one_environment_serves_again() -> None:
+    """An agent is of a structure, and of the kernel and the noise that its model has."""
+    drawn: Any = single(noise_std=[0.1, 1.0])
+    drawn.reset(seed=1)
+    agent: Any = wgp_agents.make("random", drawn)
+    given: Any = wgp_agents.make("wgp-ucb", drawn, noise_scale=0.3)
+    for player in (agent, given):
+        first, again = (wgp_agents.evaluate(player, drawn, SEEDS) for _ in range(2))
+        np.testing.assert_array_equal(first.regrets, again.regrets)
+    wgp_agents.evaluate(agent, single(lengthscale=0.1), SEEDS)  # it has no model
+    wgp_agents.evaluate(given, single(noise_std=0.5), SEEDS)
+    with pytest.raises(ValueError, match=r"'kernel' .* as it was when WGPUCB was made"):
+        wgp_agents.evaluate(given, single(lengthscale=0.1), SEEDS)
+
+
+def test_agents_are_made_for_what_was_drawn() -> None:
+    for laws in ({"noise_std": [0.05, 1.0]}, {"lengthscale": [0.1, 0.3]}):
+        expected = []
+        for seed in SEEDS:
+            env = single(**laws)
+            env.reset(seed=seed)
+            played = rollout(wgp_agents.make("wgp-ucb", env), env, seed=seed)
+            expected.append((played["cumulative_regret"][0, -1], played["reward"][0].sum()))
+        check(wgp_agents.evaluate("wgp-ucb", TASK, SEEDS, horizon=STEPS, **laws), expected)
+        check(wgp_agents.evaluate(lambda env: WGPUCB(env), single(**laws), SEEDS), expected)
+        found = wgp_agents.evaluate(WGPUCB, TASK, SEEDS[:1], horizon=STEPS, **laws)
+        assert found.regrets[0] == expected[0][0]
+
+
 def test_more_episodes_than_one_batch_holds() -> None:
     found = wgp_agents.evaluate("random", TASK, range(101), horizon=2, points_per_dim=5)
     assert found.regrets.shape == found.returns.shape == (101,)
@@ -153,7 +183,9 @@ def test_more_episodes_than_one_batch_holds() -> None:
 @pytest.mark.parametrize(
     ("player", "env", "seeds", "match"),
     [
-        ("wgp-ucb", TASK, [], "'seeds' parameter of evaluate must be at least one"),
+        ("wgp-ucb", TASK, [], "'seeds' parameter of evaluate must be a list or a range"),
+        ("random", TASK, 3, "'seeds' parameter of evaluate must be a list or a range"),
+        ("random", TASK, wgp_gym.seeds("test"), "'seeds' parameter .* of 1 to 100,000 ints"),
         ("wgp-ucb", TASK, [-1], "seed must be at least 0"),
         ("wgp-ucbb", TASK, [1], "wgp-ucb"),
         (3, TASK, [1], "'player' parameter of evaluate must be an agent's name"),

@@ -160,25 +160,44 @@ def test_another_environment_of_the_same_task(name: str) -> None:
 @pytest.mark.parametrize(
     ("other", "match"),
     [
-        ({"horizon": 20}, "horizon"),
-        ({"lengthscale": 0.1}, "kernel"),
-        ({"points_per_dim": 30}, "domain"),
-        ({"noise_std": 0.5}, "noise_scale"),
-        ({"continuous": True}, "continuous"),
+        ({"horizon": 20}, "'env' .* of WGPUCB.bind .* with 'horizon' 15. Got 20"),
+        ({"lengthscale": 0.1}, "'kernel' .* when WGPUCB was made"),
+        ({"points_per_dim": 30}, "'env' .* of WGPUCB.bind .* with 'domain'"),
+        ({"noise_std": 0.5}, "'noise_scale' .* when WGPUCB was made"),
+        ({"continuous": True}, "'env' .* of WGPUCB.bind .* with 'continuous' False. Got True"),
     ],
 )
 def test_another_task_is_refused(other: dict[str, Any], match: str) -> None:
     env = single()
     env.reset(seed=1)
     agent = wgp_agents.make("wgp-ucb", env)
-    with pytest.raises(ValueError, match=f"'env' parameter of WGPUCB.bind .* Got '{match}'"):
+    with pytest.raises(ValueError, match=match):
         agent.bind(single(**other))
-    with pytest.raises(ValueError, match="the number of episodes at once"):
+    with pytest.raises(ValueError, match=r"with 'batch_size' None. Got 1"):
         agent.bind(make_vector(TASK, 1, horizon=STEPS))
     with pytest.raises(TypeError, match="oracle needs an environment"):
         wgp_agents.make("oracle", env).bind(agent.problem)
     agent.reset(1)
     agent.act()
+
+
+def test_who_was_reset_before_begins_on_the_other_one() -> None:
+    first, second = single(norm_bound=50.0), single()
+    first.reset(seed=1)
+    agent: Any = wgp_agents.make("wgp-ucb", first, variation_budget="known")
+    agent.reset(5)
+    agent.bind(second)
+    second.reset(seed=7)
+    np.testing.assert_array_equal(plays(agent, second, None), by_the_book("wgp-ucb", 7, 5))
+
+
+def test_the_remedies_of_what_was_not_drawn() -> None:
+    env = single(told="law")
+    env.reset(seed=1)
+    agent = wgp_agents.make("rexp3", env)
+    agent.reset(1)
+    with pytest.raises(RuntimeError, match=r'drawn with the episode: .* told="drawn", or give'):
+        agent.act()
 
 
 def test_wrappers_are_read_anew() -> None:

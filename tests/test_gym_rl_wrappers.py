@@ -182,6 +182,8 @@ def test_episodes_of_given_seeds() -> None:
     for seed in (7, 3, 7):
         assert env.reset()[1] == bare.reset(seed=seed)[1]
     assert env.played == 3
+    long = SeededEpisodes(single(), wgp_gym.seeds("train"))  # more than memory holds
+    assert long.reset()[1] == bare.reset(seed=wgp_gym.seeds("train")[0])[1]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +197,8 @@ def test_episodes_of_given_seeds() -> None:
         (lambda: OneHotHistory(single(continuous=True), 2), "OneHotHistory must be .* many arms"),
         (lambda: OneHotHistory(single(), 0), "'length' parameter of OneHotHistory"),
         (lambda: SeededEpisodes(single(), []), "'seeds' parameter of SeededEpisodes"),
+        (lambda: SeededEpisodes(single(), 7), "'seeds' parameter of SeededEpisodes"),  # type: ignore[arg-type]
+        (lambda: SeededEpisodes(single(), range(-1, 3)), "seed must be at least 0"),
         (lambda: SeededEpisodes(single(), [-1]), "seed must be at least 0"),
         (lambda: SeededEpisodes(single(), [None]), "seed must be an int"),  # type: ignore[list-item]
     ],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +21,7 @@ from wgp_gym.validation import reject, seed_list
 __all__ = ["Evaluation", "Model", "all_over", "evaluate"]
 
 MOST_AT_ONCE = 100  # episodes of one batch
+MOST_SEEDS = 100_000  # of one call
 PLAYERS = "an agent's name, class or instance, a function of an environment, or a model"
 
 
@@ -96,12 +98,14 @@ def evaluate(
 
     Args:
         player: An agent's name, as `make` takes it, or its class; a function that returns an agent
-            for an environment; an `Agent`, of which a copy plays, bound to `env`
-            (`Agent.bind`), so that it goes by the bounds of these episodes whatever it was made
-            from; or a model with `predict`, as stable-baselines3 trains them.
+            for an environment, asked after the reset for each batch of episodes; an `Agent`, of
+            which a copy plays, bound to `env` (`Agent.bind`), so that it goes by the bounds of
+            these episodes whatever it was made from; or a model with `predict`, as
+            stable-baselines3 trains them.
         env: An id, "module:id", or an environment, single or vector, in its wrappers: a model is
-            shown what it shows. With an id up to 100 episodes are played at once.
-        seeds: The seeds, ints of at least 0.
+            shown what it shows. With an id up to 100 episodes are played at once, and one where
+            each tells a kernel of its own.
+        seeds: The seeds, ints of at least 0, at most 100,000.
         deterministic: Whether a model is to play its likeliest action. What it draws otherwise does
             not follow from the seeds.
         **env_kwargs: What an environment is made with that is named by its id.
@@ -114,10 +118,7 @@ def evaluate(
             `Agent`, a model was trained on observations of another shape, or episodes played at
             once end at different steps.
     """
-    listed = list(seeds)
-    if not listed:
-        reject("seeds", "evaluate", "at least one int of at least 0", seeds)
-    checked = [seed for seed in seed_list(listed, len(listed)) if seed is not None]
+    checked = checked_seeds(seeds)
     made = isinstance(env, str)
     if made:
         env = made_env(env, player, len(checked), env_kwargs)
@@ -130,18 +131,23 @@ def evaluate(
         )
         reject("env", "evaluate", rule, env)
     try:
-        play = episodes_of(player, env, deterministic)
-        width = env.num_envs if isinstance(env, VectorEnv) else 1
-        found = []
-        for start in range(0, len(checked), width):
-            block = checked[start : start + width]
-            filled = block + block[-1:] * (width - len(block))  # the last one once more
-            found.append(play(filled)[:, : len(block)])
+        found = blocks(player, env, checked, deterministic)
     finally:
         if made:
             env.close()
     regrets, returns = np.concatenate(found, axis=1)
     return Evaluation(tuple(checked), regrets, returns)
+
+
+def checked_seeds(seeds: Sequence[int]) -> list[int]:
+    """Return the seeds, checked, of a range that may be too long to write out."""
+    rule = f"a list or a range of 1 to {MOST_SEEDS:,} ints of at least 0"
+    if not isinstance(seeds, Iterable):
+        reject("seeds", "evaluate", rule, seeds)
+    listed = list(itertools.islice(seeds, MOST_SEEDS + 1))
+    if not 1 <= len(listed) <= MOST_SEEDS:
+        reject("seeds", "evaluate", rule, seeds)
+    return [seed for seed in seed_list(listed, len(listed)) if seed is not None]
 
 
 def made_env(name: str, player: Player, count: int, kwargs: dict[str, Any]) -> Any:
@@ -153,14 +159,45 @@ def made_env(name: str, player: Player, count: int, kwargs: dict[str, Any]) -> A
         width = player.num_learners
     native = gymnasium.spec(name).vector_entry_point is not None
     mode = "vector_entry_point" if native else "sync"
+    one = gymnasium.make_vec(name, num_envs=1, vectorization_mode=mode, **kwargs)
+    if width == 1 or not tells_one_kernel(one):
+        return one
+    one.close()
     return gymnasium.make_vec(name, num_envs=width, vectorization_mode=mode, **kwargs)
 
 
-def episodes_of(player: Player, env: Any, deterministic: bool) -> Callable[[list[int]], Array]:
-    """Return a function of seeds that plays their episodes at once: regrets, returns `(2, B)`."""
+def tells_one_kernel(env: Any) -> bool:
+    """Tell whether several episodes of a vector environment may share one agent's kernel."""
+    base = env.unwrapped
+    task = getattr(base.envs[0].unwrapped if hasattr(base, "envs") else base, "task", None)
+    return bool(getattr(task, "tells_one_kernel", True))
+
+
+def blocks(player: Player, env: Any, seeds: list[int], deterministic: bool) -> list[Array]:
+    """Play the episodes of all seeds, as many at once as `env` has: regrets, returns `(2, b)`."""
+    single = not isinstance(env, VectorEnv)
+    width = 1 if single else env.num_envs
+    found, seat = [], None
+    for start in range(0, len(seeds), width):
+        block = seeds[start : start + width]
+        filled = block + block[-1:] * (width - len(block))  # the last one once more
+        # An agent's model is of a kernel and a noise, which may be drawn with the episodes.
+        if seat is None or (isinstance(seat, Agent) and not isinstance(player, Agent)):
+            env.reset(seed=filled[0] if single else filled)
+            seat = seated(player, env)
+        if isinstance(seat, Agent):
+            played = learned(seat, env, filled)
+        else:
+            played = predicted(seat, env, filled, deterministic)
+        found.append(played[:, : len(block)])
+    return found
+
+
+def seated(player: Player, env: Any) -> Agent | Model:
+    """Return who plays the episodes that `env` is in."""
     if isinstance(player, str):
-        player = make(player, env)
-    elif isinstance(player, Agent):
+        return make(player, env)
+    if isinstance(player, Agent):
         player = copy.deepcopy(player)
         player.bind(env)
     elif isinstance(player, type) or not hasattr(player, "predict"):
@@ -168,11 +205,10 @@ def episodes_of(player: Player, env: Any, deterministic: bool) -> Callable[[list
             reject("player", "evaluate", PLAYERS, player)
         player = player(env)
     if isinstance(player, Agent):
-        agent = player
-        return lambda seeds: learned(agent, env, seeds)
+        return player
     if not hasattr(player, "predict"):
         reject("player", "evaluate", PLAYERS, player)
-    model, shape = player, getattr(getattr(player, "observation_space", None), "shape", None)
+    shape = getattr(getattr(player, "observation_space", None), "shape", None)
     space = getattr(env, "single_observation_space", env.observation_space)
     if shape is not None and shape != space.shape:
         rule = (
@@ -180,7 +216,7 @@ def episodes_of(player: Player, env: Any, deterministic: bool) -> Callable[[list
             "the wrappers of its training, as HistoryObservation"
         )
         reject("env", "evaluate", rule, space.shape)
-    return lambda seeds: predicted(model, env, seeds, deterministic)
+    return player
 
 
 def learned(agent: Agent, env: Any, seeds: list[int]) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gymnasium
@@ -11,6 +11,8 @@ from wgp_gym.types import Info
 from wgp_gym.validation import reject, seed_list
 
 __all__ = ["SeededEpisodes"]
+
+RULE = "a list or a range of at least one int of at least 0"
 
 
 class SeededEpisodes(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
@@ -22,10 +24,10 @@ class SeededEpisodes(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Reco
 
     Args:
         env: The environment.
-        seeds: The seeds, ints of at least 0.
+        seeds: The seeds, ints of at least 0. A range may be of any length.
 
     Attributes:
-        seeds: The seeds.
+        seeds: The seeds, a tuple, or the range.
         played: How many of them, counted on through repetitions, were begun.
 
     Raises:
@@ -33,13 +35,10 @@ class SeededEpisodes(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Reco
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], seeds: Sequence[int]) -> None:
-        listed = list(seeds)
-        if not listed:
-            reject("seeds", "SeededEpisodes", "at least one int of at least 0", seeds)
-        checked = [seed for seed in seed_list(listed, len(listed)) if seed is not None]
+        checked = checked_seeds(seeds)
         gymnasium.utils.RecordConstructorArgs.__init__(self, seeds=checked)
         gymnasium.Wrapper.__init__(self, env)
-        self.seeds, self.played = tuple(checked), 0
+        self.seeds, self.played = checked, 0
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
         """Begin the episode of the next seed, or of `seed`."""
@@ -47,3 +46,16 @@ class SeededEpisodes(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Reco
             seed = self.seeds[self.played % len(self.seeds)]
             self.played += 1
         return self.env.reset(seed=seed, options=options)
+
+
+def checked_seeds(seeds: Sequence[int]) -> range | tuple[int, ...]:
+    """Return the seeds, checked; a range as it is, since it may be too long for a tuple."""
+    if not isinstance(seeds, Iterable) or (isinstance(seeds, range) and not seeds):
+        reject("seeds", "SeededEpisodes", RULE, seeds)
+    if isinstance(seeds, range):
+        seed_list([seeds[0], seeds[-1]], 2)  # the least is one of its ends
+        return seeds
+    listed = list(seeds)
+    if not listed:
+        reject("seeds", "SeededEpisodes", RULE, seeds)
+    return tuple(seed for seed in seed_list(listed, len(listed)) if seed is not None)

@@ -9,15 +9,19 @@ from typing import ClassVar
 import numpy as np
 
 from wgp_agents.core.access import EnvLike, Reader, problem_reader
+from wgp_agents.core.made_for import MadeFor
 from wgp_agents.core.randomness import UniformStreams
 from wgp_agents.core.state import Entry
 from wgp_agents.core.stateful import Stateful, locked
 from wgp_agents.core.wrapped import Wrapped, read_wrappers
 from wgp_gym.problem import QUANTITIES, SHARED, BanditProblem
 from wgp_gym.types import Mask
-from wgp_gym.validation import reject
+from wgp_gym.validation import reject, shown
 
 __all__ = ["Episodic", "NotDrawn"]
+
+# What a task is built of: an agent is of this, whatever its model.
+STRUCTURE = ("batch_size", *(name for name in SHARED if name != "kernel"), "domain", "spread")
 
 
 class NotDrawn(RuntimeError):
@@ -38,6 +42,7 @@ class Episodic(Stateful):
     problem: BanditProblem
     _read_problem: Reader[BanditProblem]
     _wrapped: Wrapped
+    _made_for: MadeFor | None
     # No attributes of an agent before its first reset, so that older states can be read.
     _waiting: Mask | None = None
     """Who was reset, and has not played since, `(B,)`; None: nobody."""
@@ -101,7 +106,10 @@ class Episodic(Stateful):
 
     @locked
     def bind(self, env: EnvLike) -> None:
-        """Play another environment of the same task, from the next `reset` on.
+        """Play another environment of the same task.
+
+        Who was reset, and has not played since, begins on its episode; the others do at their next
+        `reset`.
 
         An agent reads B and B_T off the environment that it was made from, whatever it is shown
         later: observations do not tell it which one they are of.
@@ -111,14 +119,14 @@ class Episodic(Stateful):
 
         Raises:
             ValueError: If its task is another one than that which the agent was made for: in the
-                domain, the kernel, T, R or the number of episodes at once; or as the agent's
-                construction does. The agent is then as it was.
+                domain, T or the number of episodes at once, or in the kernel or R that its model
+                has; or as the agent's construction does. The agent is then as it was.
         """
         owner, reader = type(self).__name__, problem_reader(env)
-        differs = other_task(reader(), self.problem)
-        if differs is not None:
-            rule = f"one of the same task as that which {owner} was made for; it differs in"
-            reject("env", f"{owner}.bind", rule, differs)
+        now = reader()
+        check_task(owner, now, self.problem)
+        if self._made_for is not None:
+            self._made_for.check(now)
         wrapped = read_wrappers(env, owner)
         self._bind_truth(env)
         self._read_problem, self._wrapped = reader, wrapped
@@ -141,18 +149,16 @@ def other_episodes(now: BanditProblem, before: BanditProblem, learners: int) -> 
     return differs
 
 
-def other_task(now: BanditProblem, before: BanditProblem) -> str | None:
-    """Return in what two tasks differ that an agent was made by; None: in nothing.
+def check_task(owner: str, now: BanditProblem, before: BanditProblem) -> None:
+    """Check that a task is built as the one that an agent was made by.
 
-    B and B_T belong to an episode, and may differ.
+    Kernel and noise are `MadeFor`'s matter; B and B_T belong to an episode, and may differ.
+
+    Raises:
+        ValueError: If it is not.
     """
-    if now.batch_size != before.batch_size:
-        return "the number of episodes at once"
-    for name in SHARED:
-        if getattr(now, name) != getattr(before, name):
-            return name
-    for name in ("domain", "spread", "noise_scale"):
-        one, other = (np.array(getattr(problem, name), float) for problem in (now, before))
-        if not np.array_equal(one, other, equal_nan=True):  # NaN: a noise scale that is unknown
-            return name
-    return None
+    for name in STRUCTURE:
+        one, other = getattr(now, name), getattr(before, name)
+        if not np.array_equal(one, other):
+            rule = f"one of the same task as that which {owner} was made for, with {name!r}"
+            reject("env", f"{owner}.bind", f"{rule} {shown(other)}", one)

@@ -160,7 +160,8 @@ def test_one_environment_serves_again() -> None:
 
 
 def test_agents_are_made_for_what_was_drawn() -> None:
-    for laws in ({"noise_std": [0.05, 1.0]}, {"lengthscale": [0.1, 0.3]}):
+    every: list[dict[str, Any]] = [{"noise_std": [0.05, 1.0]}, {"lengthscale": [0.1, 0.3]}]
+    for laws in every:
         expected = []
         for seed in SEEDS:
             env = single(**laws)

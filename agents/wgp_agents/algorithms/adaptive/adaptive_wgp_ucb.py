@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -92,7 +92,7 @@ class AdaptiveWGPUCB(Agent):
     takes_allowed = True
     takes_elapsed = True
     learns_by_acting = False
-    _constants = ("learns_by_acting",)
+    _constants: ClassVar[tuple[str, ...]] = ("learns_by_acting",)
     _form = 2  # states of the first bank cannot be followed
 
     def __init__(

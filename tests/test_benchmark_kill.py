@@ -20,7 +20,7 @@ from wgp_agents.benchmark.parallel import Workers, run_as_done
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
-LONGER = SIX_RUNS | {"seeds": 20, "horizon": 3000}
+LONGER = SIX_RUNS | {"seeds": 20, "horizon": 12000}
 UNITS = 30
 TABLES = (".npz", ".toml", ".md")
 COMMAND = [sys.executable, "-c", "import sys; from wgp_agents.cli import main; sys.exit(main())"]

@@ -27,16 +27,16 @@ from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.gp.surrogates.gated_bank import GatedBank
 from wgp_agents.kernels.gate import CORRECTION, INPUTS, STRETCH, GateWeights
+from wgp_agents.training.averaged import update
 from wgp_gym.types import Array, Floats32, Indices
 
 __all__ = ["GateSettings", "GateTrainer", "Trainee", "drawn_world"]
 
 FLOOR = 1e-8  # of a variance, in the unit of rewards: the truth is known no better
 STEEP = 10.0  # nats of one arm, beyond which a loss grows as its logarithm
-AVERAGE = 0.995  # of the running mean of the weights, once it has settled
-WARM = 50  # updates over which the learning rate rises
 LEADING = 7  # arms of the largest bounds at which the loss is taken, beside the best one
 WIDTHS = 0.7, 2.5  # between which the bound's width is drawn for each batch
+AVERAGE = 0.995  # of the running mean of the weights, once it has settled
 
 
 @dataclass(frozen=True)
@@ -211,19 +211,10 @@ class GateTrainer:
         return float(untrained), float(trained)
 
     def _update(self, samples: Samples, done: float) -> None:
-        rate = self.settings.learning_rate * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * done)))
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * min(1.0, (self.updates + 1) / WARM)
         loss = mixture_loss(self.net, samples)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
-        self.optimizer.step()
+        learns = self.net, self.average, self.optimizer
+        update(*learns, loss, self.settings.learning_rate, done, self.updates, AVERAGE)
         self.updates += 1
-        kept = min(AVERAGE, 1.0 - 1.0 / (1.0 + self.updates / 5.0))
-        with torch.no_grad():
-            for mean, now in zip(self.average.parameters(), self.net.parameters(), strict=True):
-                mean.lerp_(now, 1.0 - kept)
 
     def _play(self) -> Samples:
         """Play an episode of each of a batch in a world drawn at random, and return samples."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,14 +23,14 @@ from wgp_agents.algorithms.learned.in_context.network import (
 )
 from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.rollout import make_vector
+from wgp_agents.training.averaged import update
 from wgp_gym.types import Array, Floats32
 
 __all__ = ["FIRST_SCORED", "Settings", "Trainer", "World"]
 
-WARM = 50  # updates over which the learning rate rises
 LOSS_CLIP = 50.0  # nats, of one arm
-AVERAGE = 0.998  # of the running mean of the weights, once it has settled
 FIRST_SCORED = 2  # plays, before which there is no unit
+AVERAGE = 0.998  # of the running mean of the weights, once it has settled
 
 
 @dataclass(frozen=True)
@@ -236,20 +235,11 @@ class Trainer:
             )
 
     def _update(self, played: Played, rows: Tensor, done: float) -> None:
-        settings = self.settings
-        rate = settings.learning_rate * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * done)))
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * min(1.0, (self.updates + 1) / WARM)
-        loss = loss_of(self.net(played, rows), played.truth[rows], settings.optimal_arm)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
-        self.optimizer.step()
+        weight = self.settings.optimal_arm
+        loss = loss_of(self.net(played, rows), played.truth[rows], weight)
+        learns = self.net, self.average, self.optimizer
+        update(*learns, loss, self.settings.learning_rate, done, self.updates, AVERAGE)
         self.updates += 1
-        kept = min(AVERAGE, 1.0 - 1.0 / (1.0 + self.updates / 5.0))
-        with torch.no_grad():
-            for mean, now in zip(self.average.parameters(), self.net.parameters(), strict=True):
-                mean.lerp_(now, 1.0 - kept)
 
     def _play(self) -> Played:
         """Play an episode of each of a batch, in a world drawn by its share."""

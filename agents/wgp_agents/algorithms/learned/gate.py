@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from wgp_agents.algorithms.learned.weights_file import check_weights, read_weights, weights_in
 from wgp_agents.core.state import Entry
-from wgp_agents.core.state_file import unpacked, write_file
+from wgp_agents.core.state_file import write_file
 from wgp_agents.kernels.gate import INPUTS, GateWeights
-from wgp_gym.validation import cut, reject, shown
+from wgp_gym.validation import reject
 
 __all__ = ["SHIPPED", "Gate", "load_gate", "untrained", "write_gate"]
 
@@ -85,17 +86,7 @@ def read_gate(path: str, owner: str) -> Gate:
         ValueError: If there is none, or it is damaged or too large.
     """
     rule = f"one of {', '.join(map(repr, SHIPPED))}, or the file of a gate"
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"more than {MOST_BYTES:,} bytes")
-        return gate_of(unpacked(data))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        fault = cut(f"{type(error).__name__}: {error}", 200)
-        raise ValueError(
-            f"The 'gate' parameter of {owner} must be {rule}. Got {shown(path)} instead: {fault}."
-        ) from None
+    return read_weights(path, gate_of, MOST_BYTES, "gate", owner, rule)
 
 
 def gate_of(state: Mapping[str, Entry]) -> Gate:
@@ -108,14 +99,10 @@ def gate_of(state: Mapping[str, Entry]) -> Gate:
     width = float(notes["width"])
     if not 0.0 <= width <= LARGEST_WIDTH:
         raise ValueError(f"its width is no number in [0, {LARGEST_WIDTH:g}]")
-    arrays = {name: a for name, a in state.items() if isinstance(a, np.ndarray)}
+    arrays = weights_in(state)
     hidden = len(arrays["first_offset"])
     if not 0 < hidden <= MOST_UNITS:
         raise ValueError("its network is empty or too large")
-    if {name: a.shape for name, a in arrays.items()} != weight_shapes(hidden):
-        raise ValueError("its weights are not those of its network")
-    for array in arrays.values():
-        if array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ValueError("its weights are no finite numbers in single precision")
+    check_weights(arrays, weight_shapes(hidden))
     weights = {name: a.astype(float) for name, a in arrays.items()}
     return Gate(GateWeights(**weights), width, notes)

@@ -13,10 +13,11 @@ import numpy as np
 
 from wgp_agents.algorithms.learned.in_context.memory import Shape
 from wgp_agents.algorithms.learned.in_context.network import InContextNetwork, weight_shapes
+from wgp_agents.algorithms.learned.weights_file import check_weights, read_weights, weights_in
 from wgp_agents.core.state import Entry
-from wgp_agents.core.state_file import unpacked, write_file
+from wgp_agents.core.state_file import write_file
 from wgp_gym.types import Floats32
-from wgp_gym.validation import reject, shown
+from wgp_gym.validation import reject
 
 __all__ = ["FOLDER", "LARGEST_WIDTH", "SHIPPED", "Model", "load_model", "read_model", "write_model"]
 
@@ -82,17 +83,7 @@ def read_model(path: str, owner: str) -> Model:
         ValueError: If there is none, or it is damaged or too large.
     """
     rule = f"one of {', '.join(map(repr, SHIPPED))}, or a file of `wgp-gym train`"
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"more than {MOST_BYTES:,} bytes")
-        return model_of(unpacked(data))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        why = f"{path!r} ({type(error).__name__}: {error})"
-        raise ValueError(
-            f"The 'model' parameter of {owner} must be {rule}. Got {shown(why)} instead."
-        ) from None
+    return read_weights(path, model_of, MOST_BYTES, "model", owner, rule)
 
 
 def model_of(state: Mapping[str, Entry]) -> Model:
@@ -110,14 +101,9 @@ def model_of(state: Mapping[str, Entry]) -> Model:
     shape, width = Shape(rates, powers, bool(notes["clock"])), float(notes["width"])
     if not 0 <= width <= LARGEST_WIDTH:
         raise ValueError("its width is no number in [0, 100]")
-    weights = {name: entry for name, entry in state.items() if isinstance(entry, np.ndarray)}
+    weights = weights_in(state)
     context, hidden = weights["context"].shape
     if not 0 < min(context, hidden) <= max(context, hidden) <= MOST_UNITS:
         raise ValueError("its network is empty or too large")
-    expected = weight_shapes(shape, context, hidden)
-    if {name: array.shape for name, array in weights.items()} != expected:
-        raise ValueError("its weights are not those of its network")
-    for array in weights.values():
-        if array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ValueError("its weights are no finite numbers in single precision")
+    check_weights(weights, weight_shapes(shape, context, hidden))
     return Model(InContextNetwork(weights), shape, width, notes)

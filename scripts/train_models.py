@@ -19,7 +19,8 @@ from pathlib import Path
 from joblib import cpu_count
 from tqdm import tqdm
 
-from wgp_agents.algorithms.learned.sb3.model import SHIPPED, model_file
+from wgp_agents.algorithms.learned.sb3.model import SHIPPED
+from wgp_agents.algorithms.learned.weights_file import model_file
 from wgp_agents.training.rivals import RIVALS, TASKS
 
 FOLDER = Path("results/models")
@@ -41,7 +42,7 @@ def move(folder: Path, out: Path) -> None:
     """Let the models, their notes and their curves take the place of older ones."""
     out.mkdir(parents=True, exist_ok=True)
     for algo, task in WORK:
-        model = folder / model_file(algo, task, 0)
+        model = folder / model_file(algo, task, 0, "zip")
         for file in (model, model.with_suffix(".json"), model.with_suffix(".csv")):
             shutil.move(file, out / file.name)
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from wgp_agents.algorithms.learned.in_context.model import FOLDER, read_model
+from wgp_agents.algorithms.learned.weights_file import model_file
 from wgp_agents.benchmark.files import JSON
-from wgp_agents.training.in_context import Settings, Trainer, World, draw
-from wgp_agents.training.in_context_run import general_worlds, model_file, train
+from wgp_agents.training.in_context import InContextTrainer, Settings
+from wgp_agents.training.learner import train
+from wgp_agents.training.worlds import World, draw, worlds_of
 
 TASK = "WGPBandit-Abrupt-v0"
 SHORT: dict[str, JSON] = {"horizon": 24, "points_per_dim": 10}
@@ -29,7 +31,7 @@ def test_it_learns() -> None:
         "horizon": 60,
         "points_per_dim": 10,
     }
-    trainer = Trainer([World(TASK, kwargs)], settings, seed=0, first_seed=10**9)
+    trainer = InContextTrainer([World(TASK, kwargs)], settings, seed=0, first_seed=10**9)
     regrets = [trainer.round(0.0) for _ in range(14)]
     assert np.mean(regrets[-4:]) < 0.6 * np.mean(regrets[:2])
 
@@ -38,21 +40,21 @@ def test_a_training_that_was_interrupted_gives_the_same_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, halved = tmp_path / "whole.npz", tmp_path / "halved.npz"
-    curve = train(TASK, whole, steps=3 * EACH, kwargs=SHORT)
-    plain, calls = Trainer.round, []
+    curve = train("in-context", TASK, whole, steps=3 * EACH, kwargs=SHORT)
+    plain, calls = InContextTrainer.round, []
 
-    def interrupted(self: Trainer, done: float) -> float:
+    def interrupted(self: InContextTrainer, done: float) -> float:
         calls.append(done)
         if len(calls) == 3:
             raise KeyboardInterrupt
         return plain(self, done)
 
-    monkeypatch.setattr(Trainer, "round", interrupted)
+    monkeypatch.setattr(InContextTrainer, "round", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train(TASK, halved, steps=3 * EACH, kwargs=SHORT)
+        train("in-context", TASK, halved, steps=3 * EACH, kwargs=SHORT)
     assert not halved.exists()
     assert halved.with_suffix(".training").exists()
-    again = train(TASK, halved, steps=3 * EACH, kwargs=SHORT)
+    again = train("in-context", TASK, halved, steps=3 * EACH, kwargs=SHORT)
     assert len(calls) == 4  # the third round alone was played again
     assert [one["regret"] for one in again] == [one["regret"] for one in curve]
     for name, array in weights(whole).items():
@@ -63,23 +65,23 @@ def test_a_training_that_was_interrupted_gives_the_same_model(
 def test_a_model_that_is_done_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / model_file(TASK, 0)
+    path = tmp_path / model_file("in-context", TASK, 0)
     assert path.name == "in-context-wgpbandit-abrupt-seed0.npz"
-    curve = train(TASK, path, steps=1, kwargs=SHORT)
-    monkeypatch.setattr(Trainer, "round", None)
-    assert train(TASK, path, steps=1, kwargs=SHORT) == curve
+    curve = train("in-context", TASK, path, steps=1, kwargs=SHORT)
+    monkeypatch.setattr(InContextTrainer, "round", None)
+    assert train("in-context", TASK, path, steps=1, kwargs=SHORT) == curve
     with pytest.raises(ValueError, match="training"):
-        train(TASK, path, steps=2, kwargs=SHORT)
+        train("in-context", TASK, path, steps=2, kwargs=SHORT)
 
 
 def test_bad_budgets_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.npz"
     with pytest.raises(ValueError, match="steps"):
-        train(TASK, path, seconds=1, steps=1)
+        train("in-context", TASK, path, seconds=1, steps=1)
     with pytest.raises(ValueError, match="seconds"):
-        train(TASK, path, seconds=0.5)
+        train("in-context", TASK, path, seconds=0.5)
     with pytest.raises(ValueError, match="kwargs"):
-        train("general", path, steps=1, kwargs=SHORT)
+        train("in-context", "general", path, steps=1, kwargs=SHORT)
 
 
 def test_what_each_round_draws() -> None:
@@ -94,9 +96,9 @@ def test_what_each_round_draws() -> None:
 
 
 def test_the_law_of_random_worlds_makes_environments() -> None:
-    worlds = general_worlds()
+    worlds = worlds_of("general", {})
     assert sum(world.share for world in worlds) == pytest.approx(1.0)
-    trainer = Trainer(worlds, Settings(batch=2), seed=0, first_seed=10**9)
+    trainer = InContextTrainer(worlds, Settings(batch=2), seed=0, first_seed=10**9)
     for which in range(len(worlds)):
         env = trainer._env(which)
         env.reset(seed=0)

@@ -236,11 +236,12 @@ def test_the_trained_gate_beats_the_untrained_one_on_the_same_episodes() -> None
 def test_training_lowers_the_loss_and_learns_the_network_that_is_played() -> None:
     torch = pytest.importorskip("torch")
     from wgp_agents.training.gate import GateSettings, GateTrainer
+    from wgp_agents.training.worlds import World
 
     settings = GateSettings(batch=4, longest=60, moments=0.3, updates=40, hidden=8, kept=2)
     kwargs: dict[str, Any] = {"horizon": 120, "points_per_dim": 30}
-    trainer = GateTrainer(settings, 0, 10**9, lambda _: (ABRUPT, kwargs))
-    first, last = trainer.round(0.0), trainer.round(0.5)
+    trainer = GateTrainer([World(ABRUPT, kwargs)], settings, 0, 10**9)
+    first, *_, last = (trainer.round(done) for done in (0.0, 0.25, 0.5, 0.75))
     assert first[0] == pytest.approx(first[1])  # nothing is learned yet
     assert last[1] < last[0]
     net = trainer.gate(1.0).weights

@@ -18,7 +18,7 @@ from wgp_agents.algorithms.learned.sb3.model import ALGORITHMS, load_model
 from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.output import locked
 from wgp_agents.training import training
-from wgp_agents.training.earlier import state_file
+from wgp_agents.training.resume import state_file
 
 STEPS, EVERY = 300, 100
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -28,14 +28,9 @@ from wgp_agents.algorithms.learned.sb3.vec_env import NativeVecEnv
 from wgp_agents.benchmark.layout import seeds_of
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.comparison import FIRST_SEED, experiment
-from wgp_agents.training.training import (
-    FIRST_TRAINING,
-    HELD_OUT,
-    Linear,
-    held_out_regret,
-    settings,
-    training_seed,
-)
+from wgp_agents.training.training import HELD_OUT, Linear, held_out_regret, settings
+from wgp_agents.training.worlds import training_seed
+from wgp_gym import seeds
 from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
 
 TASK = "WGPBandit-Abrupt-v0"
@@ -324,14 +319,14 @@ def test_loading_touches_no_global_generator_and_checks_the_file(
 def test_training_seeds_are_apart_and_none_is_held_out() -> None:
     starts = [training_seed(seed) for seed in (*range(200), 99_999)]
     most = max(settings(algo)["envs"] for algo in ALGORITHMS)
-    assert min(starts) >= FIRST_TRAINING
+    assert min(starts) >= seeds("train").start
     assert max(starts) + most < HELD_OUT
     assert np.diff(np.sort(starts)).min() > most
     assert HELD_OUT + 100 < FIRST_SEED
-    seeds = compared_seeds(2022, TASK)
-    assert min(seeds) >= FIRST_SEED
-    assert len(set(seeds)) == 500
-    assert not {*seeds} & {*compared_seeds(1, TASK), *compared_seeds(2022, "WGPBandit-Slow-v0")}
+    played = compared_seeds(2022, TASK)
+    assert min(played) >= FIRST_SEED
+    assert len(set(played)) == 500
+    assert not {*played} & {*compared_seeds(1, TASK), *compared_seeds(2022, "WGPBandit-Slow-v0")}
 
 
 def compared_seeds(root_seed: int, task: str) -> list[int]:

@@ -19,6 +19,7 @@ from wgp_agents.algorithms.learned.sb3.vec_env import NativeVecEnv
 from wgp_agents.algorithms.references.baselines import Random
 from wgp_agents.benchmark.rollout import rollout
 from wgp_agents.training import training
+from wgp_agents.training.worlds import training_seed
 
 
 class Stub:
@@ -49,7 +50,7 @@ def test_a_training_has_its_own_seeds_its_scale_and_one_thread(
         torch.set_num_threads(before)
     chosen = training.settings("ppo")
     plain = training.training_env(TASK, chosen | {"reward_scale": 1.0}, TWO_ARMS)
-    plain.seed(training.training_seed(3))
+    plain.seed(training_seed(3))
     made[0].reset()
     plain.reset()
     actions = np.zeros(chosen["envs"], int)

@@ -20,7 +20,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import wgp_agents
 from wgp_agents import cli
-from wgp_agents.algorithms.learned.sb3.model import SHIPPED, load_model, model_file, shipped_model
+from wgp_agents.algorithms.learned.sb3.model import SHIPPED, load_model, shipped_model
+from wgp_agents.algorithms.learned.weights_file import model_file
 from wgp_agents.benchmark import run as running
 from wgp_agents.benchmark.figures import compare as plots
 from wgp_agents.benchmark.folder import ResultsFolder
@@ -177,8 +178,8 @@ def test_models_of_a_folder_are_played_and_another_file_is_refused(
     few = tuple(one for one in RIVALS if one.agent in ("ppo", "random", "wgp-ucb"))
     for module in (rivals, comparison):
         monkeypatch.setattr(module, "RIVALS", few)
-    name = model_file("ppo", TASK, 0)
-    shutil.copy(models / model_file("ppo", TASKS[1], 0), models / name)
+    name = model_file("ppo", TASK, 0, "zip")
+    shutil.copy(models / model_file("ppo", TASKS[1], 0, "zip"), models / name)
     words = ["compare", "--models", str(models), "--episodes", "2", "--jobs", "1"]
     words += ["--out", str(out)]
     assert cli.main(words) == 0
@@ -208,7 +209,8 @@ def test_what_is_not_of_these_models_is_refused(
     shutil.copytree(results, out)
     said, told = out / "models.json", "holds results of another set of models"
     if fault == "another model":
-        digest = json.loads(said.read_text("utf-8"))["models"][model_file("ppo", TASK, 0)]["sha256"]
+        models = json.loads(said.read_text("utf-8"))["models"]
+        digest = models[model_file("ppo", TASK, 0, "zip")]["sha256"]
         said.write_text(said.read_text("utf-8").replace(digest, 64 * "0"), "utf-8")
     if fault == "no JSON":
         said.write_text("{", "utf-8")

@@ -114,7 +114,7 @@ def parser() -> Parser:
     theory.add_argument("--out", type=folder, help=text)
     theory.add_argument("--quick", action="store_true", help="fewer runs, shorter horizons")
     theory.add_argument("--seed", type=seed, default=2022, help="all randomness follows from it")
-    text = "train an in-context learner, or a policy of stable-baselines3, on fresh episodes"
+    text = "train an agent on fresh episodes: on the truth, or a policy of stable-baselines3"
     train_flags(_command("train", commands.train, text, "models"))
     text = "play trained policies beside WGP-UCB on the same episodes"
     beside = _command("compare", commands.compare, text, "results/compare")
@@ -175,13 +175,13 @@ def report_flags(command: Parser) -> None:
 
 def train_flags(command: Parser) -> None:
     """Add the flags of `train`."""
-    text = "in-context, ppo, a2c, dqn or recurrent-ppo"
+    text = "in-context, learned-wgp-ucb, ppo, a2c, dqn or recurrent-ppo"
     command.add_argument("--algo", required=True, help=text)
-    text = "the environment's id; of in-context, or general: random worlds"
+    text = "the environment's id; of the first two, or general: random worlds"
     command.add_argument("--env", default="WGPBandit-Abrupt-v0", help=text)
     text = "what it is made with, as '{\"horizon\": 100}'"
     command.add_argument("--env-kwargs", type=json_object, default={}, help=text)
     command.add_argument("--steps", type=steps, help="steps to train; default: the settings'")
-    text = "of in-context, how long to train, in the place of --steps"
+    text = "of the first two: of processor time, in the place of --steps"
     command.add_argument("--seconds", type=seconds, help=text)
     command.add_argument("--seed", type=seed, default=0, help="all randomness follows from it")

@@ -58,18 +58,21 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def train(options: argparse.Namespace) -> int:
-    """Train a policy, print how it did, and write its files; return the exit code."""
+    """Train an agent, print how it did, and write its files; return the exit code."""
     from gymnasium.error import Error as UnknownEnvironment
 
-    learns = options.algo == "in-context"
     try:
+        from wgp_agents.training.learner import LEARNERS
+
+        learns = options.algo in LEARNERS
         if options.seconds is not None and not learns:
-            reject("seconds", "train", "left out but for in-context", options.seconds)
+            rule = f"left out but for {' and '.join(LEARNERS)}"
+            reject("seconds", "train", rule, options.seconds)
         path, last = (train_learner if learns else train_policy)(options)
     except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
         return refused("train", error)
     say(
-        f"Mean regret on 100 held-out episodes after {last['steps']:,} steps: "
+        f"Mean regret on held-out episodes after {last['steps']:,} steps: "
         f"{last['regret']:.0f}, {last['share_of_random']:.0%} of random play's."
     )
     notes = "" if learns else ", its notes (.json)"
@@ -79,22 +82,23 @@ def train(options: argparse.Namespace) -> int:
 
 def train_policy(options: argparse.Namespace) -> tuple[Path, dict[str, float]]:
     """Train a policy of stable-baselines3; return its file and the end of its learning curve."""
-    from wgp_agents.algorithms.learned.sb3.model import model_file
+    from wgp_agents.algorithms.learned.weights_file import model_file
     from wgp_agents.training import training
 
-    path = options.out / model_file(options.algo, options.env, options.seed)
+    path = options.out / model_file(options.algo, options.env, options.seed, "zip")
     work = options.algo, options.env, options.steps, options.seed, path, options.env_kwargs
     return path, training.train(*work)[-1]
 
 
 def train_learner(options: argparse.Namespace) -> tuple[Path, dict[str, float]]:
-    """Train an in-context learner; return the same."""
-    from wgp_agents.training import in_context_run
+    """Train an agent on the truth; return the same."""
+    from wgp_agents.algorithms.learned.weights_file import model_file
+    from wgp_agents.training import learner
 
-    path = options.out / in_context_run.model_file(options.env, options.seed)
-    budget = {"seconds": options.seconds, "steps": options.steps}
+    path = options.out / model_file(options.algo, options.env, options.seed)
     given = {"seed": options.seed, "kwargs": options.env_kwargs}
-    return path, in_context_run.train(options.env, path, **budget, **given)[-1]
+    budget = {"seconds": options.seconds, "steps": options.steps}
+    return path, learner.train(options.algo, options.env, path, **budget, **given)[-1]
 
 
 def compare(options: argparse.Namespace) -> int:

@@ -14,9 +14,9 @@ from wgp_agents.algorithms.learned.sb3.model import PACKAGES
 from wgp_agents.algorithms.learned.sb3.notes import brief, notes_of
 from wgp_agents.benchmark.files import JSON, other_versions
 from wgp_agents.benchmark.output import diff_settings, raise_other_results, warn_of_versions
-from wgp_agents.training.resume import State, read_state
+from wgp_agents.training.resume import State, read_state, state_file
 
-__all__ = ["finished", "interrupted", "settings_of", "state_file"]
+__all__ = ["finished", "interrupted", "settings_of"]
 
 SETTINGS = (  # entries of the notes that a training follows from
     "algo",
@@ -30,11 +30,6 @@ SETTINGS = (  # entries of the notes that a training follows from
     "arms",
     "noise_scale",
 )
-
-
-def state_file(path: Path) -> Path:
-    """Return where the state of a training stands until it is done: beside the model."""
-    return path.with_suffix(".training")
 
 
 def settings_of(notes: Mapping[str, object]) -> dict[str, JSON]:

@@ -10,27 +10,25 @@ no-regret online learning. AISTATS 2011.
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from wgp_agents.algorithms.learned.gate import Gate
+from wgp_agents.algorithms.learned.gate import Gate, write_gate
 from wgp_agents.algorithms.learned.learned_wgp_ucb import LearnedWGPUCB
-from wgp_agents.benchmark.files import JSON
-from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.gp.surrogates.gated_bank import GatedBank
 from wgp_agents.kernels.gate import CORRECTION, INPUTS, STRETCH, GateWeights
-from wgp_agents.training.averaged import update
+from wgp_agents.training.trainer import Trainer, Validation
+from wgp_agents.training.worlds import World
 from wgp_gym.types import Array, Floats32, Indices
 
-__all__ = ["GateSettings", "GateTrainer", "Trainee", "drawn_world"]
+__all__ = ["GateSettings", "GateTrainer"]
 
 FLOOR = 1e-8  # of a variance, in the unit of rewards: the truth is known no better
 STEEP = 10.0  # nats of one arm, beyond which a loss grows as its logarithm
@@ -66,38 +64,6 @@ class GateSettings:
     minibatch: int = 256
     learning_rate: float = 2e-3
     weight_decay: float = 1e-4
-
-
-def drawn_world(rng: np.random.Generator) -> tuple[str, dict[str, JSON]]:
-    """Return an environment's id and keywords, drawn at random.
-
-    In 60 % functions jump, from never to twelve times, in 25 % they move along lines, in 15 % they
-    walk. Noise, lengthscale and the pace of lines and walks are log-uniform.
-    """
-    kind, horizon = rng.random(), int(rng.integers(400, 701))
-    noise = log_uniform(rng, 0.03, 2.0)
-    found: dict[str, JSON] = {"lengthscale": log_uniform(rng, 0.08, 0.5)}
-    if rng.random() < 0.15:  # rough functions have many features, and take long
-        found = {"lengthscale": log_uniform(rng, 0.15, 0.5), "kernel": "matern"}
-    if kind < 0.6:
-        count = 0 if rng.random() < 0.2 else min(int(rng.geometric(0.3)), 12)
-        if count == 0:
-            return "WGPBandit-Stationary-v0", found | {"horizon": horizon, "noise_std": noise}
-        cuts = np.sort(rng.choice(np.arange(2, horizon), count, replace=False)).tolist()
-        found |= {"horizon": horizon, "noise_std": noise, "change_points": cuts}
-        return "WGPBandit-Abrupt-v0", found
-    if kind < 0.85:
-        pace = round(log_uniform(rng, 250, 2500))
-        return "WGPBandit-Slow-v0", found | {"horizon": pace, "noise_std": noise}
-    eps = log_uniform(rng, 3e-4, 0.03)
-    # its functions' variance is 1, not some 10
-    found |= {"horizon": horizon, "noise_std": noise / 3.0, "eps": eps}
-    return "WGPBandit-Markov-v0", found
-
-
-def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    """Return a draw whose logarithm is uniform."""
-    return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
 class Samples(NamedTuple):
@@ -161,44 +127,63 @@ def mixture_loss(net: Trainee, samples: Samples) -> Tensor:
     return torch.where(losses > STEEP, flat, losses).mean()
 
 
-class GateTrainer:
-    """A gate in training: it plays, and learns from its plays, round by round.
+class GateTrainer(Trainer):
+    """A gate in training.
 
     Args:
+        worlds: The laws of its episodes.
         settings: How it is trained.
         seed: What all randomness follows from.
         first_seed: The first of the episodes' seeds.
-        world: The law of its worlds.
     """
 
+    net: Trainee
+    average: Trainee
+    validation = Validation(4, 24, 40, 2.0, (1.0, 1.5, 2.0, 2.5))
+    shortest = 2  # plays, before which there is no unit
+
     def __init__(
-        self,
-        settings: GateSettings,
-        seed: int,
-        first_seed: int,
-        world: Callable[[np.random.Generator], tuple[str, dict[str, JSON]]] = drawn_world,
+        self, worlds: list[World], settings: GateSettings, seed: int, first_seed: int
     ) -> None:
         torch.manual_seed(seed)
-        self.settings, self._world = settings, world
-        self.net, self.average = Trainee(settings.hidden), Trainee(settings.hidden)
-        self.average.load_state_dict(self.net.state_dict())
-        self.optimizer = torch.optim.AdamW(
-            self.net.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
-        self.rng = np.random.default_rng([seed, 1])
-        self.next_seed, self.updates, self.steps = first_seed, 0, 0
+        self.settings = settings
         self._kept: deque[Samples] = deque(maxlen=settings.kept)
+        super().__init__(
+            worlds,
+            Trainee(settings.hidden),
+            Trainee(settings.hidden),
+            batch=settings.batch,
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            settled=AVERAGE,
+            seed=seed,
+            first_seed=first_seed,
+        )
 
     def gate(self, width: float, notes: Mapping[str, object] | None = None) -> Gate:
         """Return the gate that the averaged weights make."""
         return Gate(self.average.weights(), width, notes or {})
 
-    def round(self, done: float) -> tuple[float, float]:
-        """Play a batch of episodes and learn; return losses on it, before, untrained and trained.
+    def agent(self, env: Any, width: float) -> LearnedWGPUCB:
+        """Return who plays an environment with the averaged weights."""
+        return LearnedWGPUCB(env, gate=self.gate(width))
 
-        Args:
-            done: The share of the training that is behind, in [0, 1].
-        """
+    def write(self, path: Path, width: float, notes: Mapping[str, object]) -> None:
+        """Write the averaged weights as the gate's file."""
+        write_gate(path, self.gate(width, notes))
+
+    def state(self) -> dict[str, Any]:
+        """Return where the training stands, with what it still learns from."""
+        return super().state() | {"kept": [list(samples) for samples in self._kept]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from where `state` was taken."""
+        super().restore(state)
+        self._kept.clear()
+        self._kept.extend(Samples(*parts) for parts in state["kept"])
+
+    def round(self, done: float) -> tuple[float, float]:
+        """Play a batch of episodes and learn; return losses before, untrained and trained."""
         played = self._play()
         with torch.no_grad():
             untrained = mixture_loss(Trainee(self.settings.hidden), played)
@@ -207,33 +192,26 @@ class GateTrainer:
         held = Samples(*(torch.cat(parts) for parts in zip(*self._kept, strict=True)))
         for _ in range(self.settings.updates):
             rows = self.rng.integers(len(held.score), size=self.settings.minibatch)
-            self._update(Samples(*(part[torch.from_numpy(rows)] for part in held)), done)
+            samples = Samples(*(part[torch.from_numpy(rows)] for part in held))
+            self._update(mixture_loss(self.net, samples), done)
         return float(untrained), float(trained)
 
-    def _update(self, samples: Samples, done: float) -> None:
-        loss = mixture_loss(self.net, samples)
-        learns = self.net, self.average, self.optimizer
-        update(*learns, loss, self.settings.learning_rate, done, self.updates, AVERAGE)
-        self.updates += 1
-
     def _play(self) -> Samples:
-        """Play an episode of each of a batch in a world drawn at random, and return samples."""
-        settings, (environment, kwargs) = self.settings, self._world(self.rng)
-        seeds = [self.next_seed + i for i in range(settings.batch)]
-        self.next_seed += settings.batch
-        with closing(make_vector(environment, settings.batch, **kwargs)) as env:
-            observation, _ = env.reset(seed=seeds)
-            width = float(self.rng.uniform(*WIDTHS))
-            agent = LearnedWGPUCB(env, gate=self.gate(width))
-            agent.reset(seeds)
-            found = []
-            for _ in range(min(agent.problem.known_horizon("train"), settings.longest)):
-                if self.rng.random() < settings.moments:
-                    found.append(self._samples(agent, env.unwrapped.expected_rewards()))
-                action = agent.act(observation)
-                observation, reward, *_ = env.step(action)
-                agent.observe(action, reward)
-                self.steps += settings.batch
+        """Play an episode of each of a batch in a world drawn by its share; return samples."""
+        settings, (env, seeds) = self.settings, self._world()
+        observation, _ = env.reset(seed=seeds)
+        agent = self.agent(env, float(self.rng.uniform(*WIDTHS)))
+        agent.reset(seeds)
+        found, steps = [], min(agent.problem.known_horizon("train"), settings.longest)
+        moments = self.rng.random(steps) < settings.moments
+        moments[-1] = True  # of a short episode there may be no other
+        for moment in moments:
+            if moment:
+                found.append(self._samples(agent, env.unwrapped.expected_rewards()))
+            action = agent.act(observation)
+            observation, reward, *_ = env.step(action)
+            agent.observe(action, reward)
+            self.steps += settings.batch
         return Samples(*(torch.from_numpy(np.concatenate(p)) for p in zip(*found, strict=True)))
 
     def _samples(self, agent: LearnedWGPUCB, expected: Array) -> tuple[Floats32, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from wgp_agents.algorithms.learned.in_context.agent import InContext
 from wgp_agents.algorithms.learned.in_context.memory import Shape
-from wgp_agents.algorithms.learned.in_context.model import Model
+from wgp_agents.algorithms.learned.in_context.model import Model, write_model
 from wgp_agents.algorithms.learned.in_context.network import (
     HIGHEST,
     LOWEST,
@@ -21,48 +21,15 @@ from wgp_agents.algorithms.learned.in_context.network import (
     START,
     InContextNetwork,
 )
-from wgp_agents.benchmark.files import JSON
-from wgp_agents.benchmark.rollout import make_vector
-from wgp_agents.training.averaged import update
+from wgp_agents.training.trainer import Trainer, Validation
+from wgp_agents.training.worlds import World
 from wgp_gym.types import Array, Floats32
 
-__all__ = ["FIRST_SCORED", "Settings", "Trainer", "World"]
+__all__ = ["InContextTrainer", "Settings"]
 
 LOSS_CLIP = 50.0  # nats, of one arm
 FIRST_SCORED = 2  # plays, before which there is no unit
 AVERAGE = 0.998  # of the running mean of the weights, once it has settled
-
-
-@dataclass(frozen=True)
-class World:
-    """A law of episodes.
-
-    Attributes:
-        environment: An environment's id.
-        kwargs: What it is made with.
-        share: How often it is played, beside the others' shares.
-        each_round: What is drawn anew for each batch of episodes: of `[low, high]` a number,
-            log-uniform (whole where both are), of a list of texts one. Learners of a batch share
-            a kernel and T, so these cannot be drawn for each episode.
-    """
-
-    environment: str
-    kwargs: Mapping[str, JSON] = field(default_factory=dict)
-    share: float = 1.0
-    each_round: Mapping[str, list[Any]] = field(default_factory=dict)
-
-    def drawn(self, rng: np.random.Generator) -> dict[str, JSON]:
-        """Return what the environment of a round is made with."""
-        return {**self.kwargs, **{name: draw(law, rng) for name, law in self.each_round.items()}}
-
-
-def draw(law: list[Any], rng: np.random.Generator) -> JSON:
-    """Draw one of a list of texts, or a number between two, log-uniform."""
-    if any(isinstance(one, str) for one in law):
-        return str(law[rng.integers(len(law))])
-    low, high = law
-    number = float(np.exp(rng.uniform(np.log(low), np.log(high))))
-    return round(number) if isinstance(low, int) and isinstance(high, int) else number
 
 
 @dataclass(frozen=True)
@@ -169,8 +136,8 @@ def loss_of(found: tuple[Tensor, Tensor, Tensor], truth: Tensor, optimal_arm: fl
     return predictive + optimal_arm * nn.functional.cross_entropy(logits.flatten(0, 1), best)
 
 
-class Trainer:
-    """A network in training: it plays, and learns from its plays, round by round.
+class InContextTrainer(Trainer):
+    """A network of an in-context learner in training.
 
     Args:
         worlds: The laws of its episodes.
@@ -179,52 +146,47 @@ class Trainer:
         first_seed: The first of the episodes' seeds.
     """
 
+    net: Trainee
+    average: Trainee
+    validation = Validation(12, 100, 200, 1.5, (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5))
+
     def __init__(self, worlds: list[World], settings: Settings, seed: int, first_seed: int) -> None:
         torch.manual_seed(seed)
-        self.worlds, self.settings = worlds, settings
-        shape = settings.shape
-        self.net = Trainee(shape, settings.context, settings.hidden)
-        self.average = Trainee(shape, settings.context, settings.hidden)
-        self.average.load_state_dict(self.net.state_dict())
-        self.optimizer = torch.optim.AdamW(
-            self.net.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        made = settings.shape, settings.context, settings.hidden
+        self.settings = settings
+        self.shortest = settings.segments * (FIRST_SCORED + 1)
+        super().__init__(
+            worlds,
+            Trainee(*made),
+            Trainee(*made),
+            batch=settings.batch,
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            settled=AVERAGE,
+            seed=seed,
+            first_seed=first_seed,
         )
-        self.rng = np.random.default_rng([seed, 1])
-        self.next_seed, self.updates, self.steps = first_seed, 0, 0
-        self._envs: dict[int, Any] = {}
 
-    def model(self, width: float, notes: Mapping[str, object] | None = None) -> Model:
+    def model(self, width: float) -> Model:
         """Return the model that the averaged weights make."""
-        network = InContextNetwork(self.average.weights())
-        return Model(network, self.settings.shape, width, notes or {})
+        return Model(InContextNetwork(self.average.weights()), self.settings.shape, width, {})
 
-    def state(self) -> dict[str, Any]:
-        """Return where the training stands, as tensors, numbers and texts."""
-        return {
-            "net": self.net.state_dict(),
-            "average": self.average.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "generators": json.dumps(self.rng.bit_generator.state),
-            "counters": [self.next_seed, self.updates, self.steps],
-        }
+    def agent(self, env: Any, width: float) -> InContext:
+        """Return who plays an environment with the averaged weights."""
+        return InContext(env, model=self.model(width))
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from where `state` was taken."""
-        self.net.load_state_dict(state["net"])
-        self.average.load_state_dict(state["average"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.rng.bit_generator.state = json.loads(state["generators"])
-        self.next_seed, self.updates, self.steps = state["counters"]
+    def write(self, path: Path, width: float, notes: Mapping[str, object]) -> None:
+        """Write the averaged weights as the model's file."""
+        said = {**notes, "width": width}
+        write_model(path, self.average.weights(), self.settings.shape, said)
 
     def round(self, done: float) -> float:
-        """Play a batch of episodes and learn from them; return the mean final regret.
-
-        Args:
-            done: The share of the training that is behind, in [0, 1].
-        """
+        """Play a batch of episodes and learn from them; return the mean final regret."""
         played = self._play()
         for rows in self._minibatches():
-            self._update(played, rows, done)
+            found = self.net(played, rows)
+            loss = loss_of(found, played.truth[rows], self.settings.optimal_arm)
+            self._update(loss, done)
         return float(played.regret.mean())
 
     def _minibatches(self) -> Iterator[Tensor]:
@@ -234,20 +196,9 @@ class Trainer:
                 torch.from_numpy(self.rng.permutation(pieces)), self.settings.minibatch
             )
 
-    def _update(self, played: Played, rows: Tensor, done: float) -> None:
-        weight = self.settings.optimal_arm
-        loss = loss_of(self.net(played, rows), played.truth[rows], weight)
-        learns = self.net, self.average, self.optimizer
-        update(*learns, loss, self.settings.learning_rate, done, self.updates, AVERAGE)
-        self.updates += 1
-
     def _play(self) -> Played:
         """Play an episode of each of a batch, in a world drawn by its share."""
-        settings, shares = self.settings, np.array([world.share for world in self.worlds])
-        which = int(self.rng.choice(len(shares), p=shares / shares.sum()))
-        env = self._env(which)
-        seeds = [self.next_seed + i for i in range(settings.batch)]
-        self.next_seed += settings.batch
+        settings, (env, seeds) = self.settings, self._world()
         network = InContextNetwork(self.net.weights())
         widths = self.rng.uniform(*settings.widths, settings.batch)
         observation, _ = env.reset(seed=seeds)
@@ -256,17 +207,6 @@ class Trainer:
         )
         agent.reset(seeds)
         return self._record(agent, env, observation)
-
-    def _env(self, which: int) -> Any:
-        """Return a world's environment for this round."""
-        world = self.worlds[which]
-        if world.each_round:
-            made = world.drawn(self.rng)
-            return make_vector(world.environment, self.settings.batch, **made)
-        if which not in self._envs:
-            made = dict(world.kwargs)
-            self._envs[which] = make_vector(world.environment, self.settings.batch, **made)
-        return self._envs[which]
 
     def _record(self, agent: InContext, env: Any, observation: Floats32) -> Played:
         settings, horizon = self.settings, agent.problem.known_horizon("train")

@@ -29,8 +29,9 @@ from wgp_agents.benchmark.files import JSON, versions, write_csv, write_whole
 from wgp_agents.benchmark.inputs import files_of
 from wgp_agents.benchmark.output import locked
 from wgp_agents.benchmark.rollout import make_vector, rollout
-from wgp_agents.training.earlier import finished, interrupted, settings_of, state_file
-from wgp_agents.training.resume import State, restore, state_of, write_state
+from wgp_agents.training.earlier import finished, interrupted, settings_of
+from wgp_agents.training.resume import State, restore, state_file, state_of, write_state
+from wgp_agents.training.worlds import training_seed
 from wgp_gym import seeds
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
@@ -39,7 +40,7 @@ from wgp_gym.wrappers import VectorHistoryObservation
 
 __all__ = ["held_out_regret", "save_model", "settings", "train"]
 
-FIRST_TRAINING, HELD_OUT = seeds("train").start, seeds("validation").start
+HELD_OUT = seeds("validation").start
 HELD_OUT_EPISODES = 100
 CHECKPOINTS = 20
 SHORTEST = 20_000  # steps between two of them: each plays 100 episodes
@@ -239,11 +240,6 @@ def training_env(
     raw = [make_vector(environment, chosen["envs"] // groups, **made_with) for _ in range(groups)]
     shown = [VectorHistoryObservation(env, chosen["history"], scale) for env in raw]
     return NativeVecEnv(shown, scale)
-
-
-def training_seed(seed: int) -> int:
-    """Return the first seed of the training's episodes: none is another training's, or held out."""
-    return FIRST_TRAINING * (1 + seed)
 
 
 def build(algo: str, env: NativeVecEnv, seed: int, chosen: dict[str, Any]) -> Any:

@@ -1,7 +1,8 @@
-"""Files of trained weights: arrays in single precision and plain notes, no pickle."""
+"""Files of trained weights: what they are called; arrays in single precision, no pickle."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -12,9 +13,15 @@ from wgp_agents.core.state_file import unpacked
 from wgp_gym.types import Floats32
 from wgp_gym.validation import cut, shown
 
-__all__ = ["check_weights", "read_weights", "weights_in"]
+__all__ = ["check_weights", "model_file", "read_weights", "weights_in"]
 
 Made = TypeVar("Made")
+
+
+def model_file(algo: str, environment: str, seed: int, ending: str = "npz") -> str:
+    """Return what a file of trained weights is called, as "ppo-wgpbandit-abrupt-seed0.zip"."""
+    task = re.split("[/:]", environment)[-1].removesuffix("-v0").lower()
+    return f"{algo}-{task}-seed{seed}.{ending}"
 
 
 def read_weights(

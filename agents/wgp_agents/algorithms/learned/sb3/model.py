@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from wgp_agents.algorithms.learned.sb3.notes import (
     refuse,
 )
 from wgp_agents.algorithms.learned.sb3.stored import restore
+from wgp_agents.algorithms.learned.weights_file import model_file
 from wgp_gym.problem import BanditProblem
 from wgp_gym.validation import check_bool, check_choice, reject
 
@@ -34,7 +34,6 @@ __all__ = [
     "SHIPPED",
     "algorithm",
     "load_model",
-    "model_file",
     "resolve_model",
     "same_generators",
     "settings",
@@ -56,15 +55,9 @@ def algorithm(name: str) -> Any:
     return ALGORITHMS[check_choice("algo", name, "SB3Agent", ALGORITHMS)]
 
 
-def model_file(algo: str, environment: str, seed: int) -> str:
-    """Return what a model's file is called, as "ppo-wgpbandit-abrupt-seed0.zip"."""
-    task = re.split("[/:]", environment)[-1].removesuffix("-v0").lower()
-    return f"{algo}-{task}-seed{seed}.zip"
-
-
 def shipped_model(algo: str, environment: str | None) -> Path:
     """Return the file of the model that the package brings for an environment, if any."""
-    path = SHIPPED / model_file(algo, environment or "", 0)
+    path = SHIPPED / model_file(algo, environment or "", 0, "zip")
     if not path.is_file():
         reject("model", "SB3Agent", f"given: none is shipped for {environment}", None)
     return path

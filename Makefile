@@ -18,7 +18,7 @@ compare: .venv/rl.stamp
 	$(BIN)/wgp-gym compare
 
 models: .venv/rl.stamp
-	$(BIN)/python scripts/train_models.py
+	$(BIN)/python -m scripts.train_models
 
 # mypy has one process, and the tests one for each core: side by side, none waits for another.
 test: style .venv/browser.stamp .venv/postgres.stamp

@@ -30,11 +30,12 @@ from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training import comparison, rivals
-from wgp_agents.training.rivals import RIVALS, TASKS
+from wgp_agents.training.rivals import RIVALS, TASKS, Match
 from wgp_gym.wrappers import VectorHistoryObservation
 
 TASK, EPISODES = "WGPBandit-Abrupt-v0", 3
 TRAINED = ("ppo", "a2c", "dqn", "recurrent-ppo")
+ON_THE_TRUTH = ("general", "abrupt", "slow", "the gate")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_all_files_are_there(results: Path) -> None:
     assert (results / "compare.png").stat().st_size > 50_000
     models = json.loads((results / "models.json").read_text("utf-8"))
     assert models["versions"]["stable-baselines3"]
-    assert len(models["models"]) == len(TRAINED) * len(TASKS)
+    assert len(models["models"]) == len(TRAINED) * len(TASKS) + len(ON_THE_TRUTH)
     for task in TASKS:
         played = load_results(results / task)
         assert played.runs(task).tolist() == list(range(EPISODES))
@@ -108,13 +109,14 @@ def test_the_summary_follows_from_the_rows(results: Path) -> None:
 
 
 def test_the_picture_is_drawn_from_the_files(results: Path) -> None:
-    regrets, learning = comparison.drawn_from(results)
+    regrets, learning = comparison.drawn_from(results, Match())
     for task in TASKS:
         assert set(regrets[task]) == {rival.name for rival in RIVALS}
-        assert set(learning[task]) == {f"{algo}/trained" for algo in TRAINED}
+        trained = {"in-context/general", "in-context/specialist", "learned-wgp-ucb"}
+        assert set(learning[task]) == trained | {f"{algo}/trained" for algo in TRAINED}
         for algo in TRAINED:
             notes = json.loads(shipped_model(algo, task).with_suffix(".json").read_text("utf-8"))
-            steps, share = learning[task][f"{algo}/trained"]
+            ((steps, share),) = learning[task][f"{algo}/trained"]
             assert (np.diff(steps) > 0).all()
             assert steps[-1] == notes["steps"]
             assert share[-1] == notes["share_of_random"]
@@ -176,8 +178,7 @@ def test_models_of_a_folder_are_played_and_another_file_is_refused(
     models, out = tmp_path / "models", tmp_path / "out"
     shutil.copytree(SHIPPED, models)
     few = tuple(one for one in RIVALS if one.agent in ("ppo", "random", "wgp-ucb"))
-    for module in (rivals, comparison):
-        monkeypatch.setattr(module, "RIVALS", few)
+    monkeypatch.setattr(rivals, "RIVALS", few)
     name = model_file("ppo", TASK, 0, "zip")
     shutil.copy(models / model_file("ppo", TASKS[1], 0, "zip"), models / name)
     words = ["compare", "--models", str(models), "--episodes", "2", "--jobs", "1"]
@@ -302,28 +303,28 @@ def test_the_picture_shows_what_it_is_given(
     rng = np.random.default_rng(0)
     sizes = {"random": 5, "ppo/trained": 1, "neural-greedy/untrained": 2, "oracle": 0}
     curves = {
-        task: {name: rng.random((4, 20)).cumsum(axis=1) * size for name, size in sizes.items()}
+        task: {name: [rng.random((4, 20)).cumsum(axis=1) * size] for name, size in sizes.items()}
         for task in "ab"
     }
     learning = {
-        task: {"ppo/trained": np.array([[1e6, 2e6], shares])}
+        task: {"ppo/trained": [np.array([[1e6, 2e6], shares])]}
         for task, shares in (("a", [0.5, 0.4]), ("b", [0.3, 0.2]))
     }
     plots.comparison(curves, learning, tmp_path / "x.png")
     for i, task in enumerate("ab"):
         above, below = figures[0].axes[i], figures[0].axes[2 + i]
         drawn = [np.asarray(line.get_ydata(), float) for line in below.lines]
-        untrained = curves[task]["neural-greedy/untrained"][:, -1].mean()
-        level = untrained / curves[task]["random"][:, -1].mean()
+        untrained = curves[task]["neural-greedy/untrained"][0][:, -1].mean()
+        level = untrained / curves[task]["random"][0][:, -1].mean()
         assert [len(y) for y in drawn] == [2, 2, 2]  # random, PPO, neural greedy
-        np.testing.assert_allclose(drawn[1], learning[task]["ppo/trained"][1])
+        np.testing.assert_allclose(drawn[1], learning[task]["ppo/trained"][0][1])
         np.testing.assert_allclose(drawn[2], level)
         labels = above.get_legend_handles_labels()[1]
         assert labels == ["random", "PPO (trained)", "neural greedy (untrained)"]
         assert untrained < above.get_ylim()[1] < 2 * untrained
         bar: Any = above.containers[1]
         low, high = bar.lines[2][0].get_segments()[-1]
-        runs = curves[task]["ppo/trained"][:, int(low[0]) - 1]
+        runs = curves[task]["ppo/trained"][0][:, int(low[0]) - 1]
         assert high[1] - low[1] == pytest.approx(2 * runs.std(ddof=1) / np.sqrt(4))
 
 
@@ -352,7 +353,7 @@ def test_what_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[s
     words = ["compare", "--models", str(tmp_path / "none"), "--out", str(tmp_path)]
     assert cli.main(words) == 2
     said = capsys.readouterr().err
-    assert "'models' parameter of compare must be a folder with dqn-wgpbandit-abrupt-seed0" in said
+    assert "'models' parameter of compare must be a folder with a trained model in it" in said
     assert "playing" not in said
 
 

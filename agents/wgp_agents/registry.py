@@ -184,7 +184,8 @@ _TABLE: tuple[AgentEntry, ...] = (
         "Learned WGP-UCB",
         "mixes the models of adaptive-wgp-ucb by a gate that was trained",
         GP,
-        code_only=("gate",),  # it may name a file
+        files=("gate",),
+        brought=("general", "untrained"),
     ),
     *_rows(
         REST,

@@ -116,17 +116,29 @@ def parser() -> Parser:
     theory.add_argument("--seed", type=seed, default=2022, help="all randomness follows from it")
     text = "train an agent on fresh episodes: on the truth, or a policy of stable-baselines3"
     train_flags(_command("train", commands.train, text, "models"))
-    text = "play trained policies beside WGP-UCB on the same episodes"
+    text = "play trained agents beside learners on the same episodes"
     beside = _command("compare", commands.compare, text, "results/compare")
-    beside.add_argument("--episodes", type=runs, default=100, help="episodes of each agent")
-    beside.add_argument("--models", type=folder, help="folder of models; default: the package's")
-    beside.add_argument("--root-seed", type=seed, default=2022, help="the others' source")
-    text = "keep the episodes in the folder, and play more of them"
-    beside.add_argument("--extend", action="store_true", help=text)
+    compare_flags(beside)
     numbers_flags(figure)
     for command in (figure, theory, beside):
         command.add_argument("--jobs", type=processes, default=ALL, help="processes")
     return root
+
+
+def compare_flags(command: Parser) -> None:
+    """Add the flags of `compare`."""
+    command.add_argument("--episodes", type=runs, default=100, help="episodes of each agent")
+    text = "folder of models, which go before the package's; default: models, with --trainings"
+    command.add_argument("--models", type=folder, help=text)
+    text = "trainings of each trained agent; those that are missing are trained first"
+    command.add_argument("--trainings", type=partial(whole_number, 1, 100), default=1, help=text)
+    text = "one agent more, as NAME or module:Class; may be given again"
+    command.add_argument(
+        "--agent", action="append", default=[], metavar="NAME[:PARAMETER=VALUE,...]", help=text
+    )
+    command.add_argument("--root-seed", type=seed, default=2022, help="the others' source")
+    text = "keep the episodes in the folder, and play more of them"
+    command.add_argument("--extend", action="store_true", help=text)
 
 
 def numbers_flags(command: Parser) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wgp_agents.cli.arguments import UNEXPECTED
 from wgp_agents.cli.experiments import ended
 from wgp_agents.cli.terminal import drawn, refused, say
 from wgp_gym.validation import reject
+
+if TYPE_CHECKING:
+    from wgp_agents.training.rivals import Match
 
 __all__ = ["compare", "list_names", "train", "verify"]
 
@@ -102,7 +106,7 @@ def train_learner(options: argparse.Namespace) -> tuple[Path, dict[str, float]]:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Play trained policies beside WGP-UCB, and write tables and picture; return the exit code."""
+    """Play trained agents beside learners, and write tables and picture; return the exit code."""
     from wgp_agents.benchmark.figures import compare as plots
     from wgp_agents.benchmark.parallel import LostWorker
 
@@ -110,17 +114,38 @@ def compare(options: argparse.Namespace) -> int:
     try:
         from wgp_agents.training import comparison
 
-        work = options.models, options.episodes, options.root_seed, options.jobs
-        with comparison.folder_of_models(out, options.models):
+        match = taking_part(options)
+        work = match, options.episodes, options.root_seed, options.jobs
+        with comparison.folder_of_models(out, match):
             if failed := comparison.play(*work, out, options.extend):
                 return ended(failed, out / failed[0].task.name)
             page.unlink(missing_ok=True)  # or an interrupt would leave it beside newer tables
             results = comparison.load(out)
-            rows = comparison.rows(results)
-            comparison.write_files(results, rows, options.models, out)
+            rows = comparison.rows(results, match)
+            comparison.write_files(results, rows, match, out)
     except (ValueError, OSError, ImportError, LostWorker) as error:
         return refused("compare", error)
     say(comparison.rows_as_text(rows))
     files = ", ".join(["summary.csv, runs.csv, learning.csv, models.json", *results])
     say(f"\nWritten to {out}: {files}")
-    return drawn("compare", lambda: plots.comparison(*comparison.drawn_from(out), page), page)
+    read = comparison.drawn_from
+    return drawn("compare", lambda: plots.comparison(*read(out, match), page), page)
+
+
+def taking_part(options: argparse.Namespace) -> Match:
+    """Return who is compared, all of whom are trained now, and say whose models are whose."""
+    from wgp_agents.training.match import more_rivals, train_missing
+    from wgp_agents.training.rivals import RIVALS, Match
+
+    folder, trainings = options.models, options.trainings
+    if trainings > 1 and folder is None:
+        folder = Path("models")
+    match = Match((*RIVALS, *more_rivals(options.agent)), trainings, folder)
+    if trainings > 1:
+        train_missing(match, options.jobs)
+    if folder is not None:
+        own = [one.file_name for one, file in match.files.items() if file.parent == folder]
+        if not own:
+            reject("models", "compare", "a folder with a trained model in it", str(folder))
+        say(f"Models of {folder}: {', '.join(own)}. All others are the package's.")
+    return match

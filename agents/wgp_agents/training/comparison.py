@@ -21,16 +21,7 @@ from wgp_agents.benchmark.plan import check
 from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
 from wgp_agents.benchmark.statistics import estimate, paired_difference
-from wgp_agents.training.rivals import (
-    RANDOM,
-    REFERENCES,
-    RIVALS,
-    SPECIALISTS,
-    TASKS,
-    Rival,
-    model_of,
-    models,
-)
+from wgp_agents.training.rivals import RANDOM, REFERENCES, TASKS, Entry, Match, Rival
 from wgp_gym import seeds
 from wgp_gym.types import Array
 
@@ -50,27 +41,22 @@ MOST_BYTES = 1 << 22
 FIRST_SEED = seeds("test").start  # neither training nor its learning curve has seen these episodes
 
 
-def experiment(task: str, folder: Path | None, episodes: int, root_seed: int) -> Experiment:
-    """Return the experiment of one task, an environment's id: every rival on the same episodes.
+def experiment(task: str, match: Match, episodes: int, root_seed: int) -> Experiment:
+    """Return the experiment of one task, an environment's id: everybody on the same episodes."""
 
-    The trained models are in `folder`; None takes those that the package brings.
-    """
+    def _spec(entry: Entry) -> AgentSpec:
+        rival, given = entry.rival, dict(entry.rival.parameters)
+        if rival.trained_on:
+            given[rival.weights] = str(match.files[entry.of(task)])
+        return AgentSpec(entry.label, rival.agent, given)
 
-    def _spec(rival: Rival) -> AgentSpec:
-        given = dict(rival.parameters)
-        if rival.trained and folder is not None:
-            given["model"] = str(model_of(task, rival, folder))
-        if rival.own_model:
-            given["model"] = SPECIALISTS[task]
-        return AgentSpec(label(rival.name), rival.agent, given)
-
-    title = f"Trained policies beside learners: {task}"
+    title = f"Trained agents beside learners: {task}"
     text = f"Of `wgp-gym compare --episodes {episodes} --root-seed {root_seed}`."
     return Experiment(
         title=title,
         description=text,
         tasks=(TaskSpec(task, task, seed_name=task, first_seed=FIRST_SEED),),
-        agents=tuple(map(_spec, RIVALS)),
+        agents=tuple(map(_spec, match.entries)),
         seeds=episodes,
         root_seed=root_seed,
         source={"title": title, "description": text},
@@ -78,11 +64,11 @@ def experiment(task: str, folder: Path | None, episodes: int, root_seed: int) ->
 
 
 @contextmanager
-def folder_of_models(out: Path, folder: Path | None) -> Iterator[None]:
-    """Lock the folder of a comparison for this process and for these models; see `experiment`."""
+def folder_of_models(out: Path, match: Match) -> Iterator[None]:
+    """Lock the folder of a comparison for this process and for these trained models."""
     now = {
-        model.file.name: model.notes | {"sha256": digest(str(model.file), "model")}
-        for model in models(folder)
+        training.file_name: training.notes(file) | {"sha256": digest(str(file), "model")}
+        for training, file in match.files.items()
     }
     said = out / MODELS
     with locked_folder(out, MODELS, (f"{MODELS}.part",), "wgp-gym compare"):
@@ -102,14 +88,14 @@ def models_in(file: Path) -> dict[str, JSON]:
 
 
 def play(
-    folder: Path | None, episodes: int, root_seed: int, jobs: int, out: Path, extend: bool = False
+    match: Match, episodes: int, root_seed: int, jobs: int, out: Path, extend: bool = False
 ) -> list[Unit]:
-    """Play every rival in every task, what was not played before; return the units that failed.
+    """Play everybody in every task, what was not played before; return the units that failed.
 
     `out` has a folder of `wgp-gym run` for each task; with `extend` it may have fewer episodes of
-    the same kind. For the others see `experiment`, for errors `wgp_agents.benchmark.run.run`.
+    the same kind. For errors see `wgp_agents.benchmark.run.run`.
     """
-    work = {task: experiment(task, folder, episodes, root_seed) for task in TASKS}
+    work = {task: experiment(task, match, episodes, root_seed) for task in TASKS}
     for one in work.values():
         check(one)
     failed: list[Unit] = []
@@ -123,31 +109,33 @@ def load(out: Path) -> dict[str, Results]:
     return {task: load_results(out / task) for task in TASKS}
 
 
-def rows(results: Mapping[str, Results]) -> list[Row]:
-    """Return one row for each task and rival.
+def rows(results: Mapping[str, Results], match: Match) -> list[Row]:
+    """Return one row for each task, rival and training.
 
     Differences from WGP-UCB, tuned for the known B_T and without it, are paired, episode by
     episode; "lower_than" counts the episodes.
     """
-    return [row for task, found in results.items() for row in rows_of(task, found)]
+    return [row for task, found in results.items() for row in rows_of(task, found, match)]
 
 
-def rows_of(task: str, found: Results) -> list[Row]:
+def rows_of(task: str, found: Results, match: Match) -> list[Row]:
     """Return the rows of one task."""
-    played = {rival: found.final_regret(task, label(rival.name)) for rival in RIVALS}
+    played = {entry: found.final_regret(task, entry.label) for entry in match.entries}
     made: list[Row] = []
-    for rival, final in played.items():
+    for entry, final in played.items():
         mean = estimate(final)
         row: dict[str, object] = {
-            **{"environment": task, "agent": rival.agent, "note": rival.note},
+            **named(task, entry),
             "episodes": len(final),
             "mean_final_regret": float(mean.mean),
             "standard_error": float(mean.standard_error),
             "median_final_regret": float(np.median(final)),
-            "share_of_random": float(mean.mean / played[RANDOM].mean()),
+            "worst_final_regret": float(final.max()),
+            "share_of_random": float(mean.mean / played[Entry(RANDOM)].mean()),
+            **trained_for(task, entry, match),
         }
         for name, reference in REFERENCES.items():
-            other = played[reference]
+            other = played[Entry(reference)]
             difference = paired_difference(final, other)
             row[f"minus_{name}"] = float(difference.mean)
             row[f"minus_{name}_standard_error"] = float(difference.standard_error)
@@ -156,66 +144,106 @@ def rows_of(task: str, found: Results) -> list[Row]:
     return made
 
 
+def named(task: str, entry: Entry) -> dict[str, object]:
+    """Return the columns that name a row: a training counts from 1, and is 0 of who has none."""
+    rival = entry.rival
+    whose = {"environment": task, "agent": rival.agent, "note": rival.note}
+    return whose | {"training": entry.training + 1 if rival.trained_on else 0}
+
+
+def trained_for(task: str, entry: Entry, match: Match) -> dict[str, object]:
+    """Return the steps and seconds that a rival was trained for; 0 of who was not."""
+    if not entry.rival.trained_on:
+        return {"training_steps": 0, "training_seconds": 0.0}
+    training = entry.of(task)
+    notes = training.notes(match.files[training])
+    curve = notes.get("curve")
+    last = curve[-1] if isinstance(curve, list) and curve else notes
+    assert isinstance(last, dict)
+    return {"training_steps": last.get("steps", 0), "training_seconds": last.get("seconds", 0.0)}
+
+
 def rows_as_text(made: list[Row]) -> str:
-    """Return the rows for people."""
-    head = f"{'mean final regret':>20}{'median':>8}{'of random':>11}"
+    """Return the rows for people, those of a rival's trainings as one."""
+    head = f"{'mean final regret':>20}{'median':>8}{'worst':>8}{'of random':>11}"
     lines = [f"{'':22}{'':26}{head}   minus WGP-UCB: {'known B_T':14}unknown B_T"]
+    groups: dict[tuple[object, ...], list[Row]] = {}
     for row in made:
-        title = label(Rival(str(row["agent"]), str(row["note"])).name)
-        lines.append(
-            f"{row['environment']:22}{title:26}"
-            f"{row['mean_final_regret']:12.0f} ± {row['standard_error']:<5.1f}"
-            f"{row['median_final_regret']:8.0f}{row['share_of_random']:11.0%}{'':16}"
-            + "".join(
-                f"{row[f'minus_{name}']:+6.0f} ± {row[f'minus_{name}_standard_error']:<5.1f}"
-                for name in REFERENCES
-            )
-        )
-    return "\n".join(lines)
+        groups.setdefault((row["environment"], row["agent"], row["note"]), []).append(row)
+    return "\n".join([*lines, *(line(group) for group in groups.values())])
+
+
+def line(group: list[Row]) -> str:
+    """Return the line of one rival: averages over its trainings, whose means follow."""
+
+    def _mean(name: str) -> float:
+        return float(np.mean([float(str(row[name])) for row in group]))
+
+    first = group[0]
+    title = label(Rival(str(first["agent"]), str(first["note"])).name)
+    minus = "".join(
+        f"{_mean(f'minus_{name}'):+6.0f} ± {_mean(f'minus_{name}_standard_error'):<5.1f}"
+        for name in REFERENCES
+    )
+    means = " ".join(f"{float(str(row['mean_final_regret'])):.0f}" for row in group)
+    return (
+        f"{first['environment']:22}{title:26}"
+        f"{_mean('mean_final_regret'):12.0f} ± {_mean('standard_error'):<5.1f}"
+        f"{_mean('median_final_regret'):8.0f}{_mean('worst_final_regret'):8.0f}"
+        f"{_mean('share_of_random'):11.0%}{'':16}{minus}"
+        + (f"  trainings: {means}" if len(group) > 1 else "")
+    )
 
 
 def write_files(
-    results: Mapping[str, Results], summary: list[Row], models_folder: Path | None, out: Path
+    results: Mapping[str, Results], summary: list[Row], match: Match, out: Path
 ) -> None:
     """Write summary.csv, runs.csv and learning.csv."""
     write_csv(out / "summary.csv", summary)
-    write_csv(out / "runs.csv", [row for task in results for row in episodes_of(results, task)])
+    played = [row for task in results for row in episodes_of(results, task, match)]
+    write_csv(out / "runs.csv", played)
     learning: list[Row] = []
-    for model in models(models_folder):
-        whose = {"environment": model.task, "agent": model.rival.name}
-        learning += [whose | point for point in model.learning]
+    for task in TASKS:
+        for entry in match.entries:
+            if entry.rival.trained_on:
+                training = entry.of(task)
+                points = training.learning(match.files[training])
+                learning += [named(task, entry) | point for point in points]
     write_csv(out / "learning.csv", learning)
 
 
-def episodes_of(results: Mapping[str, Results], task: str) -> Iterator[Row]:
+def episodes_of(results: Mapping[str, Results], task: str, match: Match) -> Iterator[Row]:
     """Yield a row for each episode of a task."""
-    for rival in RIVALS:
+    for entry in match.entries:
         columns = {
-            name: results[task].per_run(task, label(rival.name), name).tolist()
+            name: results[task].per_run(task, entry.label, name).tolist()
             for name in ("env_seed", "agent_seed", "final_regret")
         }
         for values in zip(*columns.values(), strict=True):
-            row = {"environment": task, "agent": rival.agent, "note": rival.note}
-            yield row | dict(zip(columns, values, strict=True))
+            yield named(task, entry) | dict(zip(columns, values, strict=True))
 
 
-def drawn_from(out: Path) -> tuple[dict[str, dict[str, Array]], dict[str, dict[str, Array]]]:
+Curves = dict[str, dict[str, list[Array]]]
+
+
+def drawn_from(out: Path, match: Match) -> tuple[Curves, Curves]:
     """Return what the picture shows, read back from the files, by task and "agent/note".
 
-    That is cumulative regrets `(episodes, T)`; and steps of training with the final regret as a
-    share of random play's, `(2, n)`.
+    That is for each training cumulative regrets `(episodes, T)`; and steps of training with the
+    final regret as a share of random play's, `(2, n)`.
     """
-    regrets = {
-        task: {rival.name: found.cumulative_regret(task, label(rival.name)) for rival in RIVALS}
-        for task, found in load(out).items()
-    }
-    points: dict[str, dict[str, list[tuple[float, float]]]] = {task: {} for task in TASKS}
+    regrets: Curves = {task: {} for task in TASKS}
+    for task, found in load(out).items():
+        for entry in match.entries:
+            runs = found.cumulative_regret(task, entry.label)
+            regrets[task].setdefault(entry.rival.name, []).append(runs)
+    points: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     with (out / "learning.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            curve = points[row["environment"]].setdefault(row["agent"], [])
+            name = Rival(row["agent"], row["note"]).name
+            curve = points.setdefault((row["environment"], name, row["training"]), [])
             curve.append((float(row["steps"]), float(row["share_of_random"])))
-    learning = {
-        task: {name: np.array(curve).T for name, curve in found.items()}
-        for task, found in points.items()
-    }
+    learning: Curves = {task: {} for task in TASKS}
+    for (task, name, _), curve in points.items():
+        learning[task].setdefault(name, []).append(np.array(curve).T)
     return regrets, learning

@@ -1,22 +1,44 @@
-"""Who is compared: trained policies, learners and the two ends of the scale; and their models."""
+"""Who is compared: trained agents, learners and the two ends of the scale; and their weights."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from wgp_agents.algorithms.learned.sb3.model import model_file, shipped_model
+from wgp_agents.algorithms.learned import gate
+from wgp_agents.algorithms.learned.in_context import model as in_context
+from wgp_agents.algorithms.learned.sb3.model import SHIPPED
 from wgp_agents.algorithms.learned.sb3.notes import brief, read_notes, refuse
+from wgp_agents.algorithms.learned.weights_file import model_file
+from wgp_agents.benchmark.figures.compare import label
 from wgp_agents.benchmark.files import JSON
+from wgp_agents.training.worlds import GENERAL
 from wgp_gym.validation import reject
 
-__all__ = ["RANDOM", "REFERENCES", "RIVALS", "SPECIALISTS", "TASKS", "Rival", "model_of", "models"]
+__all__ = [
+    "RANDOM",
+    "REFERENCES",
+    "RIVALS",
+    "TASKS",
+    "Entry",
+    "Match",
+    "Rival",
+    "Training",
+    "missing",
+    "trainings_of",
+]
 
 LEARNING = ("steps", "regret", "share_of_random")  # the columns of a learning curve
+TASKS = ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0")
+OWN = "its task"  # what a rival is trained on; the other is GENERAL
+OF_TASK = dict(zip(TASKS, ("abrupt", "slow"), strict=True))  # the shipped in-context models' names
+SECONDS = {"in-context/specialist": 420, "in-context/general": 900, "learned-wgp-ucb": 900}
 
 
 @dataclass(frozen=True)
@@ -25,18 +47,25 @@ class Rival:
 
     agent: str
     note: str = ""  # what tells it from the same agent's other lines
-    parameters: dict[str, JSON] = field(default_factory=dict, hash=False)  # what it is made with
-    trained: bool = False  # whether it plays a model of stable-baselines3, trained before
-    own_model: bool = False  # whether it plays the in-context model of the task
+    parameters: Mapping[str, JSON] = field(default_factory=dict, hash=False)  # what it is made with
+    trained_on: str = ""  # what it was trained on before: OWN or GENERAL; or nothing
 
     @property
     def name(self) -> str:
         """The agent's name, and the note if there is one: "agent/note"."""
         return f"{self.agent}/{self.note}" if self.note else self.agent
 
+    @property
+    def seconds(self) -> int | None:
+        """Seconds of processor time that it is trained for; None: by the settings' steps."""
+        return SECONDS.get(self.name)
 
-TASKS = ("WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0")
-SPECIALISTS = dict(zip(TASKS, ("abrupt", "slow"), strict=True))  # in-context models
+    @property
+    def weights(self) -> str:
+        """The parameter that names its weights' file."""
+        return "gate" if self.agent == "learned-wgp-ucb" else "model"
+
+
 REFERENCES = {
     "known": Rival("wgp-ucb", "known B_T", {"variation_budget": "known"}),
     "unknown": Rival("wgp-ucb", "unknown B_T"),
@@ -44,56 +73,161 @@ REFERENCES = {
 RANDOM = Rival("random")
 RIVALS = (
     RANDOM,
-    *(Rival(name, "trained", trained=True) for name in ("dqn", "a2c", "recurrent-ppo", "ppo")),
+    *(Rival(a, "trained", trained_on=OWN) for a in ("dqn", "a2c", "recurrent-ppo", "ppo")),
     Rival("neural-greedy", "untrained"),
-    Rival("in-context", "general"),
-    Rival("in-context", "specialist", own_model=True),
-    Rival("learned-wgp-ucb"),
+    Rival("in-context", "general", trained_on=GENERAL),
+    Rival("in-context", "specialist", trained_on=OWN),
+    Rival("learned-wgp-ucb", trained_on=GENERAL),
     Rival("adaptive-wgp-ucb"),
     *REFERENCES.values(),
     Rival("oracle"),
 )
 
 
-def model_of(task: str, rival: Rival, folder: Path | None) -> Path:
-    """Return the file of a trained rival: in a folder, or the one that the package brings."""
-    if folder is None:
-        return shipped_model(rival.agent, task)
-    path = folder / model_file(rival.agent, task, 0)
-    if not path.is_file():
-        reject("models", "compare", f"a folder with {path.name} in it", str(folder))
-    return path
+class Training(NamedTuple):
+    """One training of a rival, on a task or on random worlds."""
+
+    rival: Rival
+    environment: str
+    seed: int
+
+    @property
+    def file_name(self) -> str:
+        """What the file of its weights is called."""
+        ending = "zip" if self.rival.seconds is None else "npz"
+        return model_file(self.rival.agent, self.environment, self.seed, ending)
+
+    @property
+    def shipped(self) -> Path | None:
+        """Where the package has the file of the first training; None of a later one."""
+        rival = self.rival
+        if self.seed:
+            return None
+        if rival.seconds is None:
+            return SHIPPED / self.file_name
+        name = OF_TASK.get(self.environment, GENERAL)
+        return (gate if rival.weights == "gate" else in_context).FOLDER / f"{name}.npz"
+
+    def file(self, folder: Path | None) -> Path | None:
+        """Return the file of its weights, in a folder or else the package's; None: there is none."""
+        mine = None if folder is None else folder / self.file_name
+        found = (path for path in (mine, self.shipped) if path is not None and path.is_file())
+        return next(found, None)
+
+    def notes(self, file: Path) -> dict[str, JSON]:
+        """Return what a file says of how its weights were trained."""
+        if self.rival.seconds is None:
+            return read_notes(self.rival.agent, file)
+        read = gate.read_gate if self.rival.weights == "gate" else in_context.read_model
+        return dict(read(str(file), "compare").notes)
+
+    def learning(self, file: Path) -> list[dict[str, str]]:
+        """Return the rows of its learning curve, from the notes or from the table beside them.
+
+        Raises:
+            ValueError: If there is none, or it is damaged.
+        """
+        curve = self.notes(file).get("curve")
+        return learning_of(file) if curve is None else checked(curve, file)
+
+
+class Entry(NamedTuple):
+    """A rival, with what it was trained to in one of its trainings, if it was trained."""
+
+    rival: Rival
+    training: int = 0
+
+    @property
+    def label(self) -> str:
+        """How it is named in the results."""
+        further = f", training {self.training + 1}" if self.training else ""
+        return label(self.rival.name) + further
+
+    def of(self, task: str) -> Training:
+        """Return the training that it plays in a task."""
+        own = self.rival.trained_on == OWN
+        return Training(self.rival, task if own else self.rival.trained_on, self.training)
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What the files of one model say of it."""
+class Match:
+    """Who takes part.
 
-    task: str
-    rival: Rival  # the rival that plays it
-    file: Path
-    notes: dict[str, JSON]
-    learning: list[dict[str, str]]  # the rows of its learning curve
+    Attributes:
+        rivals: The lines.
+        trainings: How many trainings of each trained one.
+        folder: Where their weights are, before the package's; None: only those.
+    """
+
+    rivals: Sequence[Rival] = RIVALS
+    trainings: int = 1
+    folder: Path | None = None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Every rival, as often as it was trained."""
+        return [
+            Entry(rival, training)
+            for rival in self.rivals
+            for training in range(self.trainings if rival.trained_on else 1)
+        ]
+
+    @cached_property
+    def files(self) -> dict[Training, Path]:
+        """The file of every training.
+
+        Raises:
+            ValueError: If there is none of one.
+        """
+        found = {training: training.file(self.folder) for training in self.all_trainings}
+        lost = [training.file_name for training, file in found.items() if file is None]
+        if lost:
+            reject("models", "compare", f"a folder with {lost[0]} in it", str(self.folder))
+        return {training: file for training, file in found.items() if file is not None}
+
+    @property
+    def all_trainings(self) -> list[Training]:
+        """Every training that somebody plays."""
+        trained = [entry for entry in self.entries if entry.rival.trained_on]
+        return list(dict.fromkeys(entry.of(task) for task in TASKS for entry in trained))
 
 
-def models(folder: Path | None) -> Iterator[Trained]:
-    """Yield every model."""
-    for task in TASKS:
-        for rival in RIVALS:
-            if rival.trained:
-                file = model_of(task, rival, folder)
-                yield Trained(task, rival, file, read_notes(rival.agent, file), learning_of(file))
+def missing(match: Match) -> list[Training]:
+    """Return the trainings of which there is no file yet."""
+    return [one for one in match.all_trainings if one.file(match.folder) is None]
+
+
+def trainings_of(rival: Rival, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of one rival."""
+    return [entry for entry in entries if entry.rival == rival]
 
 
 def learning_of(file: Path) -> list[dict[str, str]]:
-    """Return the rows of a model's learning curve, which stands beside its file."""
+    """Return the rows of the learning curve in the table beside a file of weights."""
     path = file.with_suffix(".csv")
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = list(csv.DictReader(stream))
-        good = all(np.isfinite([float(row[key]) for key in LEARNING]).all() for row in rows)
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         refuse(f"a file with its learning curve (.csv) beside it ({brief(error)})", path)
-    if not rows or not good:
-        refuse(f"a file whose learning curve has finite numbers as {', '.join(LEARNING)}", path)
-    return [{key: row[key] for key in LEARNING} for row in rows]
+    return checked(rows, path)
+
+
+def checked(rows: object, file: Path) -> list[dict[str, str]]:
+    """Return the columns of a learning curve that are shown; refuse other things."""
+    rule = f"a file whose learning curve has finite numbers as {', '.join(LEARNING)}"
+    try:
+        found = [{key: str(row[key]) for key in LEARNING} for row in iter_of(rows)]
+        good = all(np.isfinite([float(x) for x in row.values()]).all() for row in found)
+    except (ValueError, KeyError, TypeError) as error:
+        refuse(f"{rule} ({brief(error)})", file)
+    if not found or not good:
+        refuse(rule, file)
+    return found
+
+
+def iter_of(rows: object) -> Iterator[Mapping[str, object]]:
+    """Yield the rows of a list of tables; TypeError if it is none."""
+    if not isinstance(rows, list):
+        raise TypeError("it is no list")
+    yield from rows

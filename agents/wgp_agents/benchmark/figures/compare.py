@@ -71,20 +71,24 @@ def tidy(axes: Axes) -> None:
 
 
 def comparison(
-    curves: dict[str, dict[str, Array]], learning: dict[str, dict[str, Array]], path: Path
+    curves: dict[str, dict[str, list[Array]]],
+    learning: dict[str, dict[str, list[Array]]],
+    path: Path,
 ) -> None:
-    """Draw trained policies beside learners: their episodes above, their training below.
+    """Draw trained agents beside learners: their episodes above, their training below.
 
     Args:
-        curves: Cumulative regrets `(episodes, T)` by task and "agent/note".
-        learning: Likewise steps of training, and final regret over random play's, `(2, n)`.
+        curves: Cumulative regrets `(episodes, T)` by task and "agent/note", for each training; the
+            mean over trainings is drawn.
+        learning: Likewise steps of training, and final regret over random play's, `(2, n)`; each
+            training is a line.
         path: The picture's file.
     """
     figure = new_figure(figsize=(11, 8.4), layout="constrained")
     above, below = figure.subplots(2, len(curves), sharey="row")
     highest = 0.0
     for top, bottom, (task, runs) in zip(above, below, curves.items(), strict=True):
-        shown = {name: regrets for name, regrets in runs.items() if name != "oracle"}
+        shown = {name: np.mean(each, axis=0) for name, each in runs.items() if name != "oracle"}
         ends = {name: float(regrets[:, -1].mean()) for name, regrets in shown.items()}
         draw_curves(top, shown)
         top.set_title(f"{task}: fresh episodes", fontsize=11)
@@ -98,23 +102,24 @@ def comparison(
     above[0].set_ylim(0, 1.15 * highest)
     above[0].set_ylabel("cumulative regret (units of reward)")
     below[0].set_ylabel("final regret, as a share of random play's")
-    episodes = len(shown["random"])
+    episodes, trainings = len(shown["random"]), max(map(len, runs.values()))
     title = f"mean of {episodes} episodes, bars: one standard error; the oracle's regret is 0"
+    if trainings > 1:
+        title += f"; of what was trained, the mean of {trainings} trainings"
     handles, labels = above[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
     figure.savefig(path, dpi=150)
 
 
-def draw_learning(axes: Axes, learning: dict[str, Array], ends: dict[str, float]) -> None:
+def draw_learning(axes: Axes, learning: dict[str, list[Array]], ends: dict[str, float]) -> None:
     """Draw the final regret against the steps of training, and untrained agents' as levels."""
     for name, end in ends.items():
         colour, marker, line, _ = look(name)
-        if name in learning:
-            steps, share = learning[name]
+        for steps, share in learning.get(name, []):
             axes.plot(steps, share, color=colour, marker=marker, linestyle=line, markersize=4)
-        else:
+        if name not in learning:
             axes.axhline(end / ends["random"], color=colour, linestyle=line, linewidth=1.6)
     tidy(axes)
-    steps = np.concatenate([curve[0] for curve in learning.values()])
+    steps = np.concatenate([curve[0] for curves in learning.values() for curve in curves])
     axes.set_xlim(0.8 * steps.min(), 1.2 * steps.max())
     axes.set_xscale("log")

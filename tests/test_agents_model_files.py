@@ -23,6 +23,7 @@ from wgp_agents.algorithms.learned.sb3.model import ALGORITHMS, SHIPPED, algorit
 from wgp_agents.benchmark.declaration import declare, from_flags
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training import comparison, training
+from wgp_agents.training.rivals import Match
 
 WEIGHTS = "policy.pth"
 LARGE = 2**22  # bytes, more than a small model may have
@@ -384,7 +385,7 @@ def test_learning_curves_are_read_before_anything_is_played(
     out = tmp_path / "out"
     with (
         pytest.raises(ValueError, match=r"learning curve.*ppo-wgpbandit-slow-seed0\.csv"),
-        comparison.folder_of_models(out, tmp_path),
+        comparison.folder_of_models(out, Match(folder=tmp_path)),
     ):
         pytest.fail("the folder is held, and something may be played")
     assert not out.exists()

@@ -28,6 +28,7 @@ from wgp_agents.algorithms.learned.sb3.vec_env import NativeVecEnv
 from wgp_agents.benchmark.layout import seeds_of
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.comparison import FIRST_SEED, experiment
+from wgp_agents.training.rivals import Match
 from wgp_agents.training.training import HELD_OUT, Linear, held_out_regret, settings
 from wgp_agents.training.worlds import training_seed
 from wgp_gym import seeds
@@ -331,7 +332,7 @@ def test_training_seeds_are_apart_and_none_is_held_out() -> None:
 
 def compared_seeds(root_seed: int, task: str) -> list[int]:
     """Return the seeds of 500 episodes that `wgp-gym compare` plays."""
-    made = experiment(task, None, 500, root_seed)
+    made = experiment(task, Match(), 500, root_seed)
     units = made.cell(made.tasks[0], made.agents[0])
     return [seed for unit in units for seed in seeds_of(unit)[0]]
 

@@ -119,6 +119,8 @@ def parser() -> Parser:
     text = "play trained agents beside learners on the same episodes"
     beside = _command("compare", commands.compare, text, "results/compare")
     compare_flags(beside)
+    text = "write an agent's plays as a Minari data set, for learning offline"
+    dataset_flags(_command("dataset", commands.dataset, text))
     numbers_flags(figure)
     for command in (figure, theory, beside):
         command.add_argument("--jobs", type=processes, default=ALL, help="processes")
@@ -139,6 +141,17 @@ def compare_flags(command: Parser) -> None:
     command.add_argument("--root-seed", type=seed, default=2022, help="the others' source")
     text = "keep the episodes in the folder, and play more of them"
     command.add_argument("--extend", action="store_true", help=text)
+
+
+def dataset_flags(command: Parser) -> None:
+    """Add the flags of `dataset`."""
+    for name, shape in (("env", "ID[:KEY=VALUE,...]"), ("agent", "NAME[:PARAMETER=VALUE,...]")):
+        command.add_argument(f"--{name}", required=True, metavar=shape, help="who plays what")
+    command.add_argument("--episodes", type=runs, default=1000, help="how many it is to have")
+    text = "its id; default: wgp-bandit/, the task and the agent"
+    command.add_argument("--name", help=text)
+    text = "which set of seeds: no two share an episode"
+    command.add_argument("--seed", type=partial(whole_number, 0, 10**5 - 1), default=0, help=text)
 
 
 def numbers_flags(command: Parser) -> None:

@@ -14,7 +14,7 @@ from wgp_gym.validation import reject
 if TYPE_CHECKING:
     from wgp_agents.training.rivals import Match
 
-__all__ = ["compare", "list_names", "train", "verify"]
+__all__ = ["compare", "dataset", "list_names", "train", "verify"]
 
 
 def list_names(options: argparse.Namespace) -> int:
@@ -149,3 +149,28 @@ def taking_part(options: argparse.Namespace) -> Match:
             reject("models", "compare", "a folder with a trained model in it", str(folder))
         say(f"Models of {folder}: {', '.join(own)}. All others are the package's.")
     return match
+
+
+def dataset(options: argparse.Namespace) -> int:
+    """Write an agent's plays as a Minari data set; return the exit code."""
+    from gymnasium.error import Error as UnknownEnvironment
+
+    from wgp_agents.benchmark.declaration import split_flag
+
+    try:
+        from wgp_agents.training.dataset import data_set_name, write_dataset
+
+        agent, parameters = split_flag("agent", options.agent)
+        environment, kwargs = split_flag("env", options.env)
+        name = options.name or data_set_name(agent, environment)
+        given = {"seed": options.seed, "parameters": parameters, "kwargs": kwargs}
+        made = write_dataset(name, agent, environment, options.episodes, **given)
+    except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
+        return refused("dataset", error)
+    scores = [made.storage.metadata[f"ref_{end}_score"] for end in ("min", "max")]
+    say(
+        f"{made.total_episodes:,} episodes, {made.total_steps:,} steps. Mean return of random play "
+        f"{scores[0]:.1f}, of the oracle {scores[1]:.1f}."
+    )
+    say(f"To read it in Python: minari.load_dataset({name!r})")
+    return 0

@@ -105,16 +105,18 @@ class Training(NamedTuple):
             return None
         if rival.seconds is None:
             return SHIPPED / self.file_name
-        name = OF_TASK.get(self.environment, GENERAL)
-        return (gate if rival.weights == "gate" else in_context).FOLDER / f"{name}.npz"
+        home: Path = gate.FOLDER if rival.weights == "gate" else in_context.FOLDER
+        return home / f"{OF_TASK.get(self.environment, GENERAL)}.npz"
 
     def file(self, folder: Path | None) -> Path | None:
-        """Return the file of its weights, in a folder or else the package's; None: there is none."""
+        """Return the file of its weights, in a folder or else the package's, if there is one."""
         mine = None if folder is None else folder / self.file_name
-        found = (path for path in (mine, self.shipped) if path is not None and path.is_file())
-        return next(found, None)
+        for path in (mine, self.shipped):
+            if path is not None and path.is_file():
+                return path
+        return None
 
-    def notes(self, file: Path) -> dict[str, JSON]:
+    def notes(self, file: Path) -> dict[str, object]:
         """Return what a file says of how its weights were trained."""
         if self.rival.seconds is None:
             return read_notes(self.rival.agent, file)

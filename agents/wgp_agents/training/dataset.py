@@ -1,0 +1,190 @@
+"""An agent's plays as a Minari data set, for learning offline: https://minari.farama.org."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import gymnasium
+import numpy as np
+from tqdm import tqdm
+
+import wgp_agents
+from wgp_agents.benchmark.files import JSON
+from wgp_agents.benchmark.rollout import make_vector, rollout
+from wgp_agents.training.worlds import training_seed
+from wgp_gym.types import Array
+from wgp_gym.validation import check_int, reject
+
+__all__ = ["data_set_name", "write_dataset"]
+
+AT_ONCE = 100  # episodes of a batch; after each the data set is whole
+MOST_EPISODES = 10**8
+SCORED = 100  # episodes from which the reference scores follow
+
+
+def write_dataset(
+    name: str,
+    agent: str,
+    environment: str,
+    episodes: int,
+    *,
+    seed: int = 0,
+    parameters: Mapping[str, JSON] | None = None,
+    kwargs: Mapping[str, JSON] | None = None,
+) -> Any:
+    """Play episodes and write them, batch by batch; return the data set.
+
+    It stands where Minari keeps its own: in the folder that MINARI_DATASETS_PATH names, or in
+    ~/.minari/datasets. One that was begun by the same call goes on where it was left. Episode i has
+    the seed `wgp_gym.seeds("train")[10**9 * seed + i]`, which the data set notes: the
+    environment gives back what was not recorded, the whole of f_t. Its reference scores, of which
+    `minari.get_normalized_score` makes 0 and 1, are the mean returns of random play and of the
+    oracle over the first 100 of these episodes, of fewer if it has fewer.
+
+    Args:
+        name: The data set's id, as "wgp-bandit/abrupt/wgp-ucb-v0".
+        agent: The agent's name, or "module:Class".
+        environment: The environment's id.
+        episodes: How many episodes it is to have.
+        seed: Which of 100,000 sets of seeds, none of which shares an episode with another.
+        parameters: What the agent is made with.
+        kwargs: What the environment is made with.
+
+    Raises:
+        ValueError: If a parameter is out of its range, or there is another data set of this name.
+        ImportError: Without the extra `minari`.
+    """
+    minari = imported()
+    owner = "wgp-gym dataset"
+    check_int("episodes", episodes, owner, 1, MOST_EPISODES)
+    check_int("seed", seed, owner, 0, 10**5 - 1)
+    first, made_with = training_seed(seed), dict(kwargs or {})
+    said = f"wgp-gym dataset: {agent} {dict(parameters or {})} in {environment} {made_with}"
+    said += f", seed {seed}"
+    found = begun(minari, name, said)
+    done = 0 if found is None else int(found.total_episodes)
+    for start in tqdm(range(done, episodes, AT_ONCE), unit="batch", file=sys.stderr):
+        seeds = list(range(first + start, first + min(start + AT_ONCE, episodes)))
+        played = recorded(minari, agent, environment, seeds, dict(parameters or {}), made_with)
+        if found is None:
+            found = created(minari, name, agent, environment, made_with, said, first, played)
+        else:
+            found.update_dataset_from_buffer(played)
+    return found
+
+
+def data_set_name(agent: str, environment: str) -> str:
+    """Return what a data set is called, as "wgp-bandit/abrupt/wgp-ucb-v0"."""
+    task = re.split("[/:]", environment)[-1].removesuffix("-v0").removeprefix("WGPBandit-")
+    return f"wgp-bandit/{task.lower()}/{agent.rpartition(':')[2].lower()}-v0"
+
+
+def imported() -> Any:
+    """Return the package minari; ImportError names the remedy."""
+    try:
+        import h5py  # noqa: F401  (what Minari writes with)
+        import minari
+    except ImportError as error:
+        raise ImportError(
+            f"A Minari data set needs {error.name}. Install wgp-gym[minari]."
+        ) from error
+    return minari
+
+
+def begun(minari: Any, name: str, said: str) -> Any:
+    """Return the data set of this name, None where there is none.
+
+    Raises:
+        ValueError: If it is another one, or the name is no id.
+    """
+    try:
+        found = minari.load_dataset(name)
+    except FileNotFoundError:
+        return None
+    was = found.storage.metadata.get("description")
+    if was != said:
+        rule = f"a name that is free, or of a data set of {said!r}"
+        reject("name", "wgp-gym dataset", rule, f"{name}, of {was!r}")
+    return found
+
+
+def recorded(
+    minari: Any,
+    agent: str,
+    environment: str,
+    seeds: list[int],
+    parameters: dict[str, JSON],
+    kwargs: dict[str, JSON],
+) -> list[Any]:
+    """Play the episodes of these seeds, and return them as Minari's buffers."""
+    with closing(make_vector(environment, len(seeds), **kwargs)) as env:
+        player = wgp_agents.make(agent, env, **parameters)
+        observation, _ = env.reset(seed=seeds)
+        player.reset(seeds)
+        observations, actions, rewards, over = [observation.copy()], [], [], False
+        while not over:
+            action = player.act(observation)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            player.observe(action, reward)
+            observations.append(observation.copy())
+            actions.append(np.array(action))
+            rewards.append(np.array(reward))
+            over = bool((terminated | truncated).any())
+    seen, played, paid = (np.stack(rows, axis=1) for rows in (observations, actions, rewards))
+    ends = np.arange(1, played.shape[1] + 1) == played.shape[1]
+    buffer = minari.data_collector.EpisodeBuffer
+    return [
+        buffer(
+            seed=one,
+            observations=seen[i],
+            actions=played[i],
+            rewards=paid[i],
+            terminations=np.zeros_like(ends),
+            truncations=ends,
+        )
+        for i, one in enumerate(seeds)
+    ]
+
+
+def created(
+    minari: Any,
+    name: str,
+    agent: str,
+    environment: str,
+    kwargs: dict[str, JSON],
+    said: str,
+    first: int,
+    played: list[Any],
+) -> Any:
+    """Write a new data set with its first episodes."""
+    with closing(gymnasium.make(environment, **kwargs)) as env:
+        low, high = (
+            mean_return(name, environment, kwargs, first, min(SCORED, len(played)))
+            for name in ("random", "oracle")
+        )
+        return minari.create_dataset_from_buffers(
+            dataset_id=name,
+            buffer=played,
+            env=env,
+            eval_env=env.spec,
+            algorithm_name=agent,
+            description=said,
+            ref_min_score=low,
+            ref_max_score=high,
+            author="unknown",  # without an author, address and link it warns
+            author_email="unknown",
+            code_permalink="unknown",
+        )
+
+
+def mean_return(
+    agent: str, environment: str, kwargs: dict[str, JSON], first: int, episodes: int
+) -> float:
+    """Return an agent's mean sum of rewards over the first episodes."""
+    with closing(make_vector(environment, episodes, **kwargs)) as env:
+        rewards: Array = rollout(wgp_agents.make(agent, env), env, first)["reward"]
+    return float(rewards.sum(axis=1).mean())

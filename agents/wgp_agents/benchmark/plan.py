@@ -11,7 +11,7 @@ from wgp_agents.benchmark.layout import seeds_of
 from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.registry import make
 
-__all__ = ["check", "plan"]
+__all__ = ["check", "faults_in", "plan"]
 
 MOST_FAULTS = 10  # that one message lists
 MISFITS = (ValueError, TypeError, OSError, ModuleNotFoundError)  # of what cannot be made
@@ -26,15 +26,15 @@ def check(experiment: Experiment) -> None:
     Raises:
         ValueError: With all that is wrong, if anything is.
     """
-    faults = [text for task in experiment.tasks for text in faults_in(task, experiment)]
+    faults = [text for task in experiment.tasks for _, text in faults_in(task, experiment)]
     if faults:
         more = len(faults) - MOST_FAULTS
         shown = faults[:MOST_FAULTS] + ([f"... and {more} more"] if more > 0 else [])
         raise ValueError("\n".join(["The experiment cannot be run:", *shown]))
 
 
-def faults_in(task: TaskSpec, experiment: Experiment) -> Iterator[str]:
-    """Yield what is wrong with the agents in a task, which share its environments."""
+def faults_in(task: TaskSpec, experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Yield the label of each agent that does not fit a task, and why, with both named."""
     agents, begun = experiment.agents, ""
     of_env, of_agent = seeds_of(Unit(task, agents[0], range(1), experiment.root_seed))
     first = next(one for one in experiment.tasks if one.seed_name == task.seed_name)
@@ -42,7 +42,7 @@ def faults_in(task: TaskSpec, experiment: Experiment) -> Iterator[str]:
     try:
         envs = [make_vector(task.id, size, **task.kwargs) for size in sizes]
     except MISFITS as error:
-        yield from (f"{agent.label} in {task.name}: {error}" for agent in agents)
+        yield from ((one.label, f"{one.label} in {task.name}: {error}") for one in agents)
         return
     try:
         envs[0].reset(seed=of_env)
@@ -53,10 +53,10 @@ def faults_in(task: TaskSpec, experiment: Experiment) -> Iterator[str]:
         try:
             player, *_ = [make(agent.name, env, **agent.parameters) for env in envs]
         except MISFITS as error:
-            yield f"{where}: {error}"
+            yield agent.label, f"{where}: {error}"
             continue
         if text := begun or fault_of_reset(player, of_agent):
-            yield f"{where}, first episode: {text}"
+            yield agent.label, f"{where}, first episode: {text}"
 
 
 def fault_of_reset(agent: Agent, seeds: list[int]) -> str:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from wgp_agents.benchmark.values import LARGEST_NUMBER, MOST_RUNS
-from wgp_agents.cli import commands, experiments, warm_up
+from wgp_agents.cli import commands, experiments, leaderboard, warm_up
 from wgp_agents.cli.arguments import (
     ALL,
     INTERRUPTED,
@@ -119,6 +119,8 @@ def parser() -> Parser:
     text = "play trained agents beside learners on the same episodes"
     beside = _command("compare", commands.compare, text, "results/compare")
     compare_flags(beside)
+    text = "rank every agent that needs nothing beforehand on a fixed suite of tasks"
+    leaderboard_flags(_command("leaderboard", leaderboard.run, text))
     text = "write an agent's plays as a Minari data set, for learning offline"
     dataset_flags(_command("dataset", commands.dataset, text))
     numbers_flags(figure)
@@ -141,6 +143,20 @@ def compare_flags(command: Parser) -> None:
     command.add_argument("--root-seed", type=seed, default=2022, help="the others' source")
     text = "keep the episodes in the folder, and play more of them"
     command.add_argument("--extend", action="store_true", help=text)
+
+
+def leaderboard_flags(command: Parser) -> None:
+    """Add the flags of `leaderboard`."""
+    text = "small: 2 minutes; standard: 20; full: hours"
+    sizes = "small", "standard", "full"
+    command.add_argument("--suite", choices=sizes, default="small", help=text)
+    text = "an agent beside the package's, as module:Class or NAME; may be given again"
+    command.add_argument(
+        "--agent", action="append", default=[], metavar="NAME[:PARAMETER=VALUE,...]", help=text
+    )
+    text = "folder of the results; default: results/leaderboard-SUITE"
+    command.add_argument("--out", type=folder, help=text)
+    command.add_argument("--jobs", type=processes, default=ALL, help="processes")
 
 
 def dataset_flags(command: Parser) -> None:

@@ -1,0 +1,133 @@
+"""Playing a suite of the leaderboard, and reading what was played, board by board."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wgp_agents.benchmark.experiment import AgentSpec, Unit
+from wgp_agents.benchmark.folder import TIMINGS, ResultsFolder, slug
+from wgp_agents.benchmark.leaderboard.suites import (
+    BOARDS,
+    CONTESTS,
+    HINDSIGHT,
+    Contest,
+    Suite,
+    contestants,
+    experiment,
+)
+from wgp_agents.benchmark.parallel import Workers
+from wgp_agents.benchmark.plan import faults_in
+from wgp_agents.benchmark.results import Results, load_results
+from wgp_agents.benchmark.run import run
+from wgp_gym.types import Array
+
+__all__ = ["Board", "play_suite", "read_boards"]
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """One board as it was played.
+
+    Attributes:
+        name: The board's name.
+        regrets: By task and label, the regret of each run, `(runs,)`, of those who play all tasks.
+        best: By task, the same of the best fixed parameters in hindsight.
+        chosen: By task, which they are.
+        seconds: By label, seconds of one step of one learner, environment and all, at its fastest.
+        agents: Those who play all of its tasks.
+    """
+
+    name: str
+    regrets: dict[str, dict[str, Array]]
+    best: dict[str, Array]
+    chosen: dict[str, str]
+    seconds: dict[str, float]
+    agents: list[AgentSpec]
+
+
+def play_suite(suite: Suite, own: Sequence[AgentSpec], jobs: int, out: Path) -> list[Unit]:
+    """Play every agent in every task that it can play; return the units that failed.
+
+    Each task has a folder of `wgp-gym run` in `out`, and what was played is not played again; who
+    took part there before, beside the package's agents, still does.
+
+    Raises:
+        ValueError: As `wgp_agents.benchmark.run.run` does, or if an agent can play no task.
+    """
+    failed: list[Unit] = []
+    playing: set[str] = set()
+    for contest in CONTESTS:
+        folder = out / slug(contest.name)
+        agents = fitting(contest, suite, contestants(with_earlier(own, folder)))
+        playing |= {agent.label for agent in agents}
+        failed += run(experiment(contest, suite, agents), folder, Workers(jobs), extend=True)
+    for agent in own:
+        if agent.label not in playing:
+            raise ValueError(f"{agent.label} can play none of the leaderboard's tasks.")
+    return failed
+
+
+def with_earlier(own: Sequence[AgentSpec], folder: Path) -> list[AgentSpec]:
+    """Return agents of one's own, and before them those who have played in a folder."""
+    try:
+        there = ResultsFolder.open(folder).experiment.agents
+    except ValueError:
+        return list(own)
+    ours = {agent.label for agent in (*contestants(), *HINDSIGHT)}
+    earlier = [agent for agent in there if agent.label not in ours]
+    return [*earlier, *(agent for agent in own if agent not in earlier)]
+
+
+def fitting(contest: Contest, suite: Suite, agents: list[AgentSpec]) -> list[AgentSpec]:
+    """Return those who can play a task, beside the grid of hindsight."""
+    everybody = experiment(contest, suite, [*agents, *HINDSIGHT])
+    refused = {label for label, _ in faults_in(everybody.tasks[0], everybody)}
+    return [agent for agent in everybody.agents if agent.label not in refused]
+
+
+def read_boards(out: Path) -> list[Board]:
+    """Read what was played, one board after the other.
+
+    Raises:
+        ValueError: If units are missing.
+    """
+    results = {contest: load_results(out / slug(contest.name)) for contest in CONTESTS}
+    return [board_of(name, results) for name in BOARDS]
+
+
+def board_of(name: str, results: dict[Contest, Results]) -> Board:
+    """Return one board."""
+    own = {contest: found for contest, found in results.items() if contest.board == name}
+    grid = {agent.label for agent in HINDSIGHT}
+    present = [{agent.label for agent in found.experiment.agents} for found in own.values()]
+    first = next(iter(own.values())).experiment.agents
+    agents = [a for a in first if a.label not in grid and all(a.label in p for p in present)]
+    regrets: dict[str, dict[str, Array]] = {}
+    best, chosen = {}, {}
+    for contest, found in own.items():
+        task = contest.name
+        regrets[task] = {a.label: found.final_regret(task, a.label) for a in agents}
+        fixed = {one: found.final_regret(task, one) for one in found.agents if one in grid}
+        chosen[task] = min(fixed, key=lambda label: fixed[label].mean())
+        best[task] = fixed[chosen[task]]
+    return Board(name, regrets, best, chosen, seconds_of(own, agents), agents)
+
+
+def seconds_of(own: dict[Contest, Results], agents: list[AgentSpec]) -> dict[str, float]:
+    """Return the seconds of one step of one learner, by label: the least of all units.
+
+    In its first unit an agent's loops may be compiled.
+    """
+    least = dict.fromkeys((agent.label for agent in agents), math.inf)
+    for contest, found in own.items():
+        with (found.folder.path / TIMINGS).open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["agent"] in least:
+                    steps = int(row["runs"]) * found.horizon(contest.name)
+                    each = float(row["seconds"]) / steps
+                    least[row["agent"]] = min(least[row["agent"]], each)
+    return least

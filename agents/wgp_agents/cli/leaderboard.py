@@ -1,0 +1,42 @@
+"""The command that ranks all agents on a fixed suite of tasks."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from wgp_agents.cli.experiments import ended
+from wgp_agents.cli.terminal import drawn, refused, say
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play a suite, print the boards, and write tables and picture; return the exit code."""
+    from wgp_agents.benchmark.declaration import split_flag
+    from wgp_agents.benchmark.figures.leaderboard import profiles
+    from wgp_agents.benchmark.leaderboard import SUITES, play_suite
+    from wgp_agents.benchmark.leaderboard.knowledge import knowledge
+    from wgp_agents.benchmark.leaderboard.page import markdown, write_tables
+    from wgp_agents.benchmark.leaderboard.played import read_boards
+    from wgp_agents.benchmark.leaderboard.standings import standings
+    from wgp_agents.benchmark.leaderboard.suites import RANDOM, named
+    from wgp_agents.benchmark.parallel import LostWorker
+
+    suite = SUITES[options.suite]
+    out = options.out or Path("results") / f"leaderboard-{suite.name}"
+    try:
+        own = [named(*split_flag("agent", flag)) for flag in options.agent]
+        if failed := play_suite(suite, own, options.jobs, out):
+            return ended(failed, out)
+        boards = read_boards(out)
+        stands = {board.name: standings(board.regrets, board.best, RANDOM) for board in boards}
+        players = {agent.label: agent for board in boards for agent in board.agents}
+        told = {label: knowledge(one.name, one.parameters) for label, one in players.items()}
+        write_tables(suite, boards, stands, told, out)
+    except (ValueError, OSError, ImportError, LostWorker) as error:
+        return refused("leaderboard", error)
+    say(markdown(suite, boards, stands, told))
+    say(f"Written to {out}: leaderboard.md, leaderboard.csv, and a folder of results for each task")
+    page = out / "leaderboard.png"
+    return drawn("leaderboard", lambda: profiles(boards, stands, page), page)

@@ -1,0 +1,167 @@
+"""The leaderboard: who plays what, who stands where, what each goes by, and a row of one's own."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wgp_agents import cli
+from wgp_agents.benchmark.files import JSON
+from wgp_agents.benchmark.leaderboard import SUITES, Contest, knowledge, standings, suites
+from wgp_agents.benchmark.leaderboard import played as playing
+from wgp_gym.registration import ENVIRONMENTS
+
+WITHOUT_BUDGET = tuple(fact for fact in FACTS if fact != "B_T")
+OWN = '''
+import numpy as np
+from wgp_agents import Agent
+
+
+class Lazy(Agent):
+    """Plays the arm in the middle, whatever it pays."""
+
+    takes_units = False
+
+    def _restart(self, mask):
+        pass
+
+    def _choose(self, uniform):
+        return np.full(self.num_learners, len(self.problem.domain) // 2)
+
+    def _learn(self, actions, rewards, active):
+        pass
+'''
+
+
+def test_every_environment_is_played_or_said_to_be_left_out() -> None:
+    played = {contest.id for contest in suites.CONTESTS} | set(suites.NOT_PLAYED)
+    assert played == {entry.id for entry in ENVIRONMENTS}
+    assert {contest.board for contest in suites.CONTESTS} == set(suites.BOARDS)
+
+
+def test_who_takes_part() -> None:
+    labels = [agent.label for agent in suites.contestants()]
+    assert {"WGP-UCB", "Adaptive WGP-UCB", "Learned WGP-UCB", "random"} <= set(labels)
+    assert not {"oracle", "policy", "PPO"} & set(labels)
+    assert len(suites.HINDSIGHT) == len(suites.DISCOUNTS) * len(suites.WIDTHS)
+    again = suites.named("wgp-ucb", {})
+    with pytest.raises(ValueError, match="one that does not take part already"):
+        suites.contestants([again])
+    assert suites.named("wgp-ucb", {"discount": 0.5}).label == "WGP-UCB (discount=0.5)"
+
+
+def test_standings_by_hand() -> None:
+    regrets = {
+        "a": {"random": np.full(4, 8.0), "one": np.full(4, 2.0), "two": np.full(4, 1.0)},
+        "b": {"random": np.full(4, 9.0), "one": np.full(4, 1.0), "two": np.full(4, 8.0)},
+    }
+    regrets["b"]["two"][0] = 4.0  # its mean: 7
+    best = {"a": np.full(4, 1.0), "b": np.full(4, 2.0)}
+    found = standings(regrets, best, "random")
+    assert [one.agent for one in found] == ["one", "two", "random"]
+    one, two, chance = found
+    assert one.ratios == pytest.approx({"a": 2.0, "b": 0.5})
+    assert one.ratio == pytest.approx((1.0, 1.0, 1.0))
+    assert two.ratio.value == pytest.approx(np.sqrt(1.0 * 3.5))
+    # Of the resamples of four runs the mean of "b" lies between 4 and 8.
+    assert np.sqrt(2.0) < two.ratio.low < two.ratio.value < two.ratio.high <= 2.0
+    assert (one.rank.value, two.rank.value, chance.rank.value) == (1, 2, 3)
+    assert (one.worst, two.worst, chance.worst) == (2.0, 4.0, 8.0)
+
+
+def test_the_interval_of_a_ratio_holds_what_it_should() -> None:
+    """Of 300 draws 92 % cover; half the width covers 66 %, twice the width all."""
+    rng, inside = np.random.default_rng(0), 0
+    for _ in range(300):
+        common = rng.gamma(4.0, 1.0, (2, 40))  # an episode is hard for everybody
+        regrets = {
+            task: {"random": 10.0 * common[i], "one": common[i] * rng.gamma(9.0, 2.0 / 9.0, 40)}
+            for i, task in enumerate("ab")
+        }
+        (one, _) = standings(regrets, {"a": common[0], "b": common[1]}, "random")
+        inside += one.ratio.low <= 2.0 <= one.ratio.high
+    assert 0.88 < inside / 300 < 0.99
+
+
+def test_no_regret_is_a_thousandth_of_random_plays() -> None:
+    regrets = {"a": {"random": np.full(3, 5.0), "one": np.zeros(3)}}
+    one, chance = standings(regrets, {"a": np.zeros(3)}, "random")
+    assert one.ratio.value == pytest.approx(1.0)
+    assert chance.ratio.value == pytest.approx(1000.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "facts"),
+    [
+        ("random", {}, ()),
+        ("wgp-ucb", {}, WITHOUT_BUDGET),
+        ("wgp-ucb", {"variation_budget": "known"}, FACTS),
+        ("neural-greedy", {}, ()),
+        ("adaptive-wgp-ucb", {}, ("kernel",)),
+        ("ucb1", {}, ("B", "unit")),
+    ],
+)
+def test_what_agents_go_by(name: str, parameters: dict[str, JSON], facts: tuple[str, ...]) -> None:
+    assert knowledge(name, parameters).facts == facts
+
+
+def test_who_cannot_be_made_goes_by_something_unknown() -> None:
+    assert str(knowledge("wgp-ucb", {"discount": 7.0})) == "?"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tasks, four agents and a small grid."""
+    monkeypatch.setitem(SUITES, "small", suites.Suite("small", 20, 3, "a moment"))
+    contests = (
+        Contest("functions", "abrupt", "WGPBandit-Abrupt-v0", 60, {"points_per_dim": 8}),
+        Contest("K arms", "arms", "WGPBandit-ArmsAbrupt-v0", kwargs={"num_arms": 4}),
+    )
+    for module in (suites, playing):
+        monkeypatch.setattr(module, "CONTESTS", contests)
+        monkeypatch.setattr(module, "BOARDS", ("functions", "K arms"))
+        monkeypatch.setattr(module, "HINDSIGHT", suites.HINDSIGHT[:2])
+    few = {name: suites.AGENTS[name] for name in ("wgp-ucb", "ucb1", "random", "d-glm-ucb")}
+    monkeypatch.setattr(suites, "AGENTS", few)
+
+
+def test_a_stranger_adds_a_row_in_one_file(
+    small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lazy_agent.py").write_text(OWN, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    out = tmp_path / "board"
+    words = ["leaderboard", "--out", str(out), "--jobs", "1"]
+    assert cli.main(words) == 0
+    assert "Lazy" not in capsys.readouterr().out
+    played = {file: file.stat().st_mtime_ns for file in out.rglob("*.npz")}
+    assert cli.main([*words, "--agent", "lazy_agent:Lazy"]) == 0
+    assert all(file.stat().st_mtime_ns == when for file, when in played.items())
+    said = capsys.readouterr().out
+    assert re.search(r"\| Lazy +\|.*\| nothing +\|", said)
+    assert cli.main(words) == 0  # who played there before still takes part
+    assert (out / "leaderboard.md").read_text("utf-8") in capsys.readouterr().out
+    with (out / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    boards = {(row["board"], row["agent"]) for row in rows}
+    assert {("functions", "Lazy"), ("K arms", "Lazy"), ("K arms", "random")} <= boards
+    for row in rows:
+        ratio = float(row["mean_regret"]) / float(row["hindsight_mean_regret"])
+        assert float(row["ratio"]) == pytest.approx(ratio)
+        assert row["hindsight"].startswith("fixed: ")
+        assert 0.0 < float(row["seconds_per_step"]) < 1.0
+    assert (out / "leaderboard.png").stat().st_size > 10_000
+
+
+def test_what_cannot_be_ranked(
+    small: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["leaderboard", "--out", str(tmp_path / "board"), "--jobs", "1"]
+    assert cli.main([*words, "--agent", "no-such-agent"]) == 2
+    assert "no-such-agent" in capsys.readouterr().err
+    assert cli.main([*words, "--agent", "ucb1"]) == 2
+    assert "take part already" in capsys.readouterr().err

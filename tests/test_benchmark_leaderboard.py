@@ -13,6 +13,8 @@ from wgp_agents import cli
 from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.leaderboard import SUITES, Contest, knowledge, standings, suites
 from wgp_agents.benchmark.leaderboard import played as playing
+from wgp_agents.benchmark.leaderboard.knowledge import FACTS
+from wgp_agents.registry import AGENTS
 from wgp_gym.registration import ENVIRONMENTS
 
 WITHOUT_BUDGET = tuple(fact for fact in FACTS if fact != "B_T")
@@ -125,7 +127,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "CONTESTS", contests)
         monkeypatch.setattr(module, "BOARDS", ("functions", "K arms"))
         monkeypatch.setattr(module, "HINDSIGHT", suites.HINDSIGHT[:2])
-    few = {name: suites.AGENTS[name] for name in ("wgp-ucb", "ucb1", "random", "d-glm-ucb")}
+    few = {name: AGENTS[name] for name in ("wgp-ucb", "ucb1", "random", "d-glm-ucb")}
     monkeypatch.setattr(suites, "AGENTS", few)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import NoiseParameters, make_noise
 from wgp_gym.envs.optimum import grid, number_of_points
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import KernelName, make_kernel
@@ -61,12 +61,12 @@ class SyntheticTask(Task):
         change_points: Only with "abrupt": the steps, counted from 1, that are the first to meet
             a new function. Default 0.2 T and 0.4 T: [100, 200] for T = 500.
         num_terms: The terms of each function.
-        noise_std: The standard deviation of the Gaussian noise, in [0, 1e30], in units of the
-            reward.
+        noise_std: The standard deviation of the noise, in [0, 1e30], in units of the reward.
         norm_bound: The largest RKHS norm B to give each episode, 0 or in [1e-100, 1e30]; None:
             as drawn.
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
         continuous: Whether any point of [0, 1]^d may be played.
+        **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
     In an environment's arguments `noise_std`, `lengthscale`, `kernel` and `change_points` may be
     laws, drawn anew for each episode: see `RandomTask`.
@@ -99,6 +99,7 @@ class SyntheticTask(Task):
         norm_bound: float | None = None,
         variation_budget: float | None = None,
         continuous: bool = False,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         check_choice("schedule", schedule, OWNER, SCHEDULES)
         count = number_of_points(OWNER, dim, points_per_dim, continuous)
@@ -111,7 +112,7 @@ class SyntheticTask(Task):
             kernel=make_kernel(kernel, lengthscale, nu),
             domain=grid(points_per_dim, dim),
             schedule=moves,
-            noise=make_noise("gaussian", noise_std, OWNER),
+            noise=make_noise("gaussian", noise_std, OWNER, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             continuous=continuous,

@@ -307,8 +307,10 @@ def test_refused(law: Parameters, match: str) -> None:
 
 
 def test_rewards_of_0_or_1_have_no_other_noise() -> None:
-    for law in (LAPLACE, {"noise": "gaussian"}, {"outlier_size": 3.0}):
-        for name, more in ((ARMS, {}), (LINEAR, {"link": "logistic"})):
+    laws: list[Parameters] = [LAPLACE, {"noise": "gaussian"}, {"outlier_size": 3.0}]
+    tasks: list[tuple[str, Parameters]] = [(ARMS, {}), (LINEAR, {"link": "logistic"})]
+    for law in laws:
+        for name, more in tasks:
             with pytest.raises(ValueError, match="must be None where rewards are 0 or 1"):
                 gymnasium.make(name, **more, **law)
 

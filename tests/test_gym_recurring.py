@@ -168,7 +168,9 @@ def test_a_bump_is_the_smallest_function_that_stays_and_rises(make_env: Make) ->
 def test_bounds_that_are_asked_for(make_env: Make) -> None:
     plain, env = make_env(HIDDEN), make_env(HIDDEN, norm_bound=2.0)
     f, scaled = values_of(plain, 1), values_of(env, 1)
-    np.testing.assert_allclose(scaled, f * (2.0 / plain.problem.norm_bound), rtol=1e-12)
+    bound = plain.problem.norm_bound
+    assert isinstance(bound, float)
+    np.testing.assert_allclose(scaled, f * (2.0 / bound), rtol=1e-12)
     assert env.problem.norm_bound == 2.0
     budgeted = make_env(RECURRING, variation_budget=4.0)
     values_of(budgeted, 1)

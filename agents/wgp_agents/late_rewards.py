@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wgp_agents.base import Agent
-from wgp_gym.types import Array, Indices, Mask
+from wgp_gym.types import Action, Actions, Array, Indices, Info, Mask, Reward
 
 __all__ = ["LateRewards"]
 
@@ -19,7 +17,8 @@ class LateRewards:
     any other the agent is told at once. Each step one step of time goes by for every learner,
     whether it is told of a reward, of several or of none; for agents that know no time but their
     plays (`Agent.takes_elapsed`) only what they are told of counts. A late reward counts as one of
-    the step at which it arrives: an agent that forgets takes it for younger than it is.
+    the step at which it arrives: an agent that forgets takes it for younger than it is, and
+    one that weighs a reward by the chance of its play (Exp3) takes the chance at its arrival.
 
     Args:
         agent: The agent, reset for the episode.
@@ -27,9 +26,11 @@ class LateRewards:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._waiting: list[tuple[Any, Array, Indices]] = []  # plays, rewards and when they arrive
+        self._waiting: list[
+            tuple[Actions, Array, Indices]
+        ] = []  # plays, rewards and when they arrive
 
-    def observe(self, action: Any, reward: Any, info: dict[str, Any]) -> None:
+    def observe(self, action: Action, reward: Reward, info: Info) -> None:
         """Take in a play, and tell the agent of all rewards that have arrived by its end.
 
         Args:
@@ -54,7 +55,7 @@ class LateRewards:
         if silent.any() and self._agent.takes_elapsed:
             self._agent.elapse(1.0, active=silent)
 
-    def _tell(self, play: Any, paid: Array, known: Mask, first: Mask) -> None:
+    def _tell(self, play: Actions, paid: Array, known: Mask, first: Mask) -> None:
         """Tell the learners in `known` of a play; a step goes by for those in `first`."""
         agent = self._agent
         elapsed = np.where(first, 1.0, 0.0) if agent.takes_elapsed else 1.0

@@ -135,10 +135,9 @@ class SyntheticTask(Task):
         self.num_terms = check_int("num_terms", num_terms, OWNER, 1)
         check_size(OWNER, {"horizon": horizon}, USUAL)
         moves = make_schedule(schedule, horizon, change_points)
-        own = {"recurring": {"num_worlds": num_worlds}, "hidden": {"rise": rise}}
-        for of, parameters in own.items():
-            if of != schedule:
-                check_unused(OWNER, f"for the schedule {schedule!r}", parameters)
+        own = {"recurring": ("num_worlds", num_worlds), "hidden": ("rise", rise)}
+        unused = dict(pair for of, pair in own.items() if of != schedule)
+        check_unused(OWNER, f"for the schedule {schedule!r}", unused)
         worlds = USUAL_WORLDS if num_worlds is None else num_worlds
         worlds = check_int("num_worlds", worlds, OWNER, 2, MOST_WORLDS)
         rise = USUAL_RISE if rise is None else rise

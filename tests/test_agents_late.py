@@ -28,7 +28,7 @@ def single(name: str = ABRUPT, **law: Any) -> Any:
 
 
 def batched(name: str = ABRUPT, batch: int = 3, **law: Any) -> Any:
-    mode = {"vectorization_mode": "vector_entry_point"}
+    mode: dict[str, Any] = {"vectorization_mode": "vector_entry_point"}
     return VectorDelayedRewards(gymnasium.make_vec(name, batch, horizon=40, **mode), **law)
 
 

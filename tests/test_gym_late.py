@@ -16,7 +16,7 @@ from wgp_gym.wrappers import DelayedRewards, HistoryObservation, VectorDelayedRe
 
 ABRUPT, CONTEXTUAL = "WGPBandit-Abrupt-v0", "WGPBandit-LinearContextual-v0"
 P_VALUE = 1e-3  # of each test of a distribution; the seeds are fixed
-GEOMETRIC = ["geometric", 4.0]
+GEOMETRIC: list[str | float] = ["geometric", 4.0]
 
 
 def bare(name: str = ABRUPT, horizon: int = 40, **parameters: Any) -> Any:
@@ -25,7 +25,7 @@ def bare(name: str = ABRUPT, horizon: int = 40, **parameters: Any) -> Any:
 
 
 def vector(name: str = ABRUPT, batch: int = 3, horizon: int = 40, **parameters: Any) -> Any:
-    mode = {"vectorization_mode": "vector_entry_point"}
+    mode: dict[str, Any] = {"vectorization_mode": "vector_entry_point"}
     return gymnasium.make_vec(name, batch, horizon=horizon, **mode, **parameters)
 
 
@@ -130,7 +130,7 @@ def test_a_batch_is_the_single_environments(name: str, mode: str) -> None:
     more: dict[str, Any] = {"num_arms": 3} if name == CONTEXTUAL else {}
     many = VectorDelayedRewards(vector(name, horizon=20, autoreset_mode=mode, **more), **parameters)
     actions = actions_of(many, 50)
-    found = []
+    found: list[Any] = []
     for k in range(2):
         step = many.step(actions[0]) if k and mode == "NextStep" else None
         begun = many.reset(seed=7 if not k else None) if step is None else (step[0], step[-1])
@@ -182,6 +182,7 @@ def test_a_history_shows_what_has_arrived() -> None:
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_gymnasium_checks_it() -> None:
     env = DelayedRewards(bare(), delay=["geometric", 2.0], missing=0.1)
+    assert env.spec is not None
     assert '"missing": 0.1' in env.spec.to_json()
     again = gymnasium.make(env.spec)
     actions = actions_of(env, 40)

@@ -26,9 +26,8 @@ class LateRewards:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._waiting: list[
-            tuple[Actions, Array, Indices]
-        ] = []  # plays, rewards and when they arrive
+        # Plays, their rewards, and when these arrive.
+        self._waiting: list[tuple[Actions, Array, Indices]] = []
 
     def observe(self, action: Action, reward: Reward, info: Info) -> None:
         """Take in a play, and tell the agent of all rewards that have arrived by its end.

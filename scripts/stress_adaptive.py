@@ -7,7 +7,8 @@ the best arm, 100 to 200 steps after an odd reward, or after a shift of all.
 
 hidden: ten independent arms, noise 0.1; the best one stays at 0.5, another rises from 0.2 to 0.9
 at T / 4. Regret, and the share of the last tenth of the plays on the new best arm, by the
-probability of exploration.
+probability of exploration; and of WGPBandit-Hidden-v0 with one change at T / 4 the share of plays
+in the last tenth nearer to the new optimum's reward than to the old one's.
 
 locks: the abrupt and the slow task, B runs each (take 1,000): mean, median and largest regret, and
 the share of runs above three medians of the agent as it is, by width and exploration.
@@ -91,6 +92,30 @@ def hidden(learners: int) -> None:
             regret = (paid.max(axis=1, keepdims=True) - np.take_along_axis(paid, plays, 1)).sum(0)
             share = (plays[-horizon // 10 :] == 7).mean()
             print(f"T {horizon}, {name:18} regret {regret.mean():5.0f}, {100 * share:3.0f} % found")
+        hidden_in_rkhs(horizon, learners)
+
+
+def hidden_in_rkhs(horizon: int, learners: int) -> None:
+    """Print the same of one hidden change of a function in the RKHS."""
+    agents: dict[str, dict[str, float]] = {
+        f"exploration {e:g}": {"exploration": e} for e in (0.0, 0.002, 0.02)
+    }
+    for name, parameters in (agents | {"wgp-ucb": {}, "igp-ucb": {}}).items():
+        change = horizon // 4
+        env = make_vector(
+            "WGPBandit-Hidden-v0", learners, horizon=horizon, change_points=[change + 1]
+        )
+        known = "adaptive-wgp-ucb" if parameters else name
+        found = rollout(make(known, env, **parameters), env, SEED, SEED)
+        best = found["optimal_reward"]
+        gap = best[:, -1:] - best[:, :1]
+        share = (found["regret"][:, -horizon // 10 :] < gap / 2).mean()
+        regret = found["cumulative_regret"][:, -1]
+        print(
+            f"T {horizon}, {name:18} regret {regret.mean():5.0f}, median {np.median(regret):5.0f}, "
+            f"{100 * share:3.0f} % found, in the RKHS",
+            flush=True,
+        )
 
 
 def locks(learners: int) -> None:

@@ -27,6 +27,7 @@ Worlds = tuple[str, dict[str, Any]]
 ABRUPT, SLOW, MARKOV = "WGPBandit-Abrupt-v0", "WGPBandit-Slow-v0", "WGPBandit-Markov-v0"
 LINEAR, CONTEXTUAL = "WGPBandit-LinearAbrupt-v0", "WGPBandit-LinearContextual-v0"
 ARMS = "WGPBandit-ArmsAbrupt-v0"
+RECURRING, HIDDEN = "WGPBandit-Recurring-v0", "WGPBandit-Hidden-v0"
 NOISE, LENGTHS, KERNELS = [0.05, 1.0], [0.05, 0.5], ["se", "matern"]
 TIMES: dict[str, Any] = {"change_points": "random", "change_rate": [0.01, 0.2]}
 WORLDS: list[Worlds] = [
@@ -34,6 +35,8 @@ WORLDS: list[Worlds] = [
     (ABRUPT, {"norm_bound": 2.0, "num_terms": 10, **TIMES}),
     (ABRUPT, {"continuous": True, "noise_std": NOISE, "num_terms": 5, **TIMES}),
     (SLOW, {"noise_std": NOISE, "lengthscale": LENGTHS, "variation_budget": 3.0}),
+    (RECURRING, {"noise_std": NOISE, "num_worlds": 3, **TIMES}),
+    (HIDDEN, {"noise_std": NOISE, "lengthscale": LENGTHS, "num_terms": 10, **TIMES}),
     (MARKOV, {"noise_std": NOISE, "lengthscale": LENGTHS, "kernel": KERNELS}),
     (LINEAR, {"noise_std": NOISE, **TIMES}),
     (CONTEXTUAL, {"noise_std": NOISE, "link": "identity", "num_arms": 3, **TIMES}),

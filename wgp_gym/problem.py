@@ -38,7 +38,7 @@ class BanditProblem(ReadOnlyArrays):
             stand for those of which nothing was shown yet.
         horizon: The number of steps T, at most 2^53; None where it is unknown.
         noise_scale: The sub-Gaussian scale R of the noise, in units of the reward, in [0, 1e30];
-            None where it is unknown.
+            None where it is unknown, or the noise has none.
         norm_bound: The bound B on the RKHS norm of every f_t, in [0, 1e60]; None before an
             episode is drawn.
         variation_budget: The variation budget B_T, likewise.

@@ -55,6 +55,18 @@ ENVIRONMENTS = (
         {"schedule": "constant"},
     ),
     EnvironmentEntry(
+        "WGPBandit-Recurring-v0",
+        "two RKHS functions that take turns",
+        SYNTHETIC,
+        {"schedule": "recurring"},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Hidden-v0",
+        "an RKHS function that changes where nobody plays",
+        SYNTHETIC,
+        {"schedule": "hidden"},
+    ),
+    EnvironmentEntry(
         "WGPBandit-Markov-v0",
         "draws of a Gaussian process that drift a little at every step",
         MARKOV,

@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from wgp_agents.base import Agent
+from wgp_agents.late_rewards import LateRewards
 from wgp_agents.registry import make
 from wgp_gym.types import Array
 from wgp_gym.validation import reject, seed_list
@@ -225,10 +226,11 @@ def learned(agent: Agent, env: Any, seeds: list[int]) -> Array:
     observation, _ = env.reset(seed=given)
     agent.reset(given)
     returns, over, info = np.zeros(len(seeds)), False, {}
+    rewards = LateRewards(agent)
     while not over:
         action = agent.act(observation)
         observation, reward, terminated, truncated, info = env.step(action)
-        agent.observe(action, reward)
+        rewards.observe(action, reward, info)
         returns += reward
         over = all_over(terminated, truncated)
     return np.stack([final_regrets(info, len(seeds)), returns])

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wgp_gym.envs.episode import Episode, make_episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import SMALLEST, GaussianNoise, check_rounding, make_noise
+from wgp_gym.envs.noise import SMALLEST, BernoulliNoise, NoiseParameters, make_noise
 from wgp_gym.envs.rescaling import rescale
+from wgp_gym.envs.rounding import check_rounding
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Empirical
 from wgp_gym.rkhs import Functions, linear_functions
@@ -86,6 +87,7 @@ class ArmsTask(Task):
         norm_bound: The largest norm B of the means to give each episode, 0 or at least 1e-100;
             None: as drawn.
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
+        **noise: Only with "gaussian": `noise`, another law, and its parameters: see `make_noise`.
 
     In an environment's arguments `noise_std` and, where means are drawn, `change_points` may be
     laws, drawn anew for each episode: see `RandomTask`.
@@ -114,6 +116,7 @@ class ArmsTask(Task):
         phases: ArrayLike | None = None,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         check_choice("schedule", schedule, OWNER, SCHEDULES)
         horizon = check_int("horizon", horizon, OWNER, 1)
@@ -144,7 +147,7 @@ class ArmsTask(Task):
             kernel=Empirical(np.eye(count)),
             domain=np.linspace(0.0, 1.0, count)[:, None],
             schedule=moves,
-            noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE),
+            noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             arm_names=[f"arm {i}" for i in range(count)],
@@ -161,7 +164,7 @@ class ArmsTask(Task):
         drawn = linear_functions(means)
         functions = self._rescaled(drawn, self.norm_bound, self.variation_budget)
         drawn_means = self._jumping and self._means is None  # these may come close by chance
-        if isinstance(self.noise, GaussianNoise) and not drawn_means:
+        if not (isinstance(self.noise, BernoulliNoise) or drawn_means):
             check_rounding(functions.values, OWNER, "Set the means further apart.")
         return make_episode(self.schedule, functions, self._search, self.norm_bound)
 

@@ -66,7 +66,7 @@ class Episode:
         knots: Where an episode has change times of its own, the knot that stands at each step,
             `(T,)`. What is told by position is then told by step. In a batch the knots of an
             episode that has fewer than others are followed by zeros.
-        noise_scale: Where an episode has its own, R.
+        noise_scale: Where episodes have their own, what the task's noise and its R are times.
         kernels: Where episodes have their own, the kernel; of a batch B of them.
 
     Of a `linear_episode` the coefficients are theta, and centres 0 .. d - 1 stand for the unit

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from wgp_gym.arrays import blocks
 from wgp_gym.envs.episode import Episode, linear_episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import NoiseParameters, make_noise
 from wgp_gym.envs.task import Task
 from wgp_gym.envs.theta_process import IndependentVectors, Rotation, ThetaProcess, on_sphere
 from wgp_gym.kernels import CentredLinear
@@ -97,6 +97,7 @@ class LinearTask(Task):
             None: as drawn.
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn. These
             two may carry theta out of the unit ball.
+        **noise: Only with "identity": `noise`, another law, and its parameters: see `make_noise`.
 
     In an environment's arguments `noise_std` and, where theta is drawn, `change_points` may be
     laws, drawn anew for each episode: see `RandomTask`.
@@ -126,6 +127,7 @@ class LinearTask(Task):
         angle: float | None = None,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         check_choice("schedule", schedule, OWNER, SCHEDULES)
         check_choice("link", link, OWNER, LINKS)
@@ -147,7 +149,7 @@ class LinearTask(Task):
             kernel=KERNEL,
             domain=in_box(on_sphere(rng, (num_arms, dim))),
             schedule=moves,
-            noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE),
+            noise=make_noise(reward, noise_std, OWNER, USUAL_NOISE, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             reward_range=None if link == "identity" else (0.0, 1.0),

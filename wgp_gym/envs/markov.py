@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
 
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import NoiseParameters, make_noise
 from wgp_gym.envs.optimum import grid, number_of_points
 from wgp_gym.envs.task import Task
 from wgp_gym.features import exact_features
@@ -61,8 +61,7 @@ class MarkovTask(Task):
         points_per_dim: The points of the domain along each dimension, at least 2; at most
             100,000 in all.
         horizon: The number of steps T.
-        noise_std: The standard deviation of the Gaussian noise, in [0, 1e30], in units of the
-            reward.
+        noise_std: The standard deviation of the noise, in [0, 1e30], in units of the reward.
         norm_bound: The largest RKHS norm B to give each episode, 0 or in [1e-100, 1e30]; None:
             as drawn.
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
@@ -72,6 +71,7 @@ class MarkovTask(Task):
             large and nearly cancel: rewards are right to about 1e-9, norms to 1e-8 of themselves.
         contextual: Whether points_per_dim^dim arms are drawn anew at each step, independent and
             uniform in [0, 1]^d, in single precision. Only with the kernel "linear".
+        **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
     In an environment's arguments `eps`, `noise_std`, `lengthscale` and `kernel` may be laws, drawn
     anew for each episode: see `RandomTask`.
@@ -103,6 +103,7 @@ class MarkovTask(Task):
         variation_budget: float | None = None,
         continuous: bool = False,
         contextual: bool = False,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         self.eps = check_float("eps", eps, OWNER, 0, 1)
         made = make_kernel(kernel, lengthscale, nu)
@@ -118,7 +119,7 @@ class MarkovTask(Task):
             kernel=made,
             domain=grid(points_per_dim, dim),
             schedule=knot_per_step(horizon),
-            noise=make_noise("gaussian", noise_std, OWNER),
+            noise=make_noise("gaussian", noise_std, OWNER, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             continuous=continuous,

@@ -16,12 +16,12 @@ from wgp_gym.arrays import kept
 from wgp_gym.envs.batch import join, stack
 from wgp_gym.envs.episode import BY_POSITION, Episode
 from wgp_gym.envs.laws import RATE, TIMES, TOLD, Drawn, Range, is_random, laws_of, rate_of
-from wgp_gym.envs.noise import GaussianNoise
+from wgp_gym.envs.noise import Noise
 from wgp_gym.envs.task import Task, load_task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.schedules import knot_per_step
 from wgp_gym.streams import FUNCTIONS, LAWS, Stream
-from wgp_gym.types import Indices, Json
+from wgp_gym.types import Array, Indices, Json
 from wgp_gym.validation import check_choice, reject, shown
 
 __all__ = ["RandomTask", "make_task"]
@@ -83,9 +83,10 @@ class RandomTask(Task):
         self._fixed = {name: value for name, value in given.items() if name not in self._laws}
         if self._rate is not None:
             del self._fixed[TIMES]
-        if NOISE in self._laws:  # of Gaussian noise, which is drawn beside the functions
+        if NOISE in self._laws:  # which is drawn beside the functions
             self._fixed[NOISE] = self._laws[NOISE].typical
-        typical = self._plain({name: law.typical for name, law in self._laws.items()}, 0)
+        values = {name: law.typical for name, law in self._laws.items()}
+        typical = self._plain(values, 0)
         # As large as an episode may get; each one refuses what is out of its range.
         self.shares_kernel, self._kept_numbers = True, 0
         for task in self._ends(typical.horizon):
@@ -100,7 +101,7 @@ class RandomTask(Task):
             kernel=typical.kernel,
             domain=typical.domain,
             schedule=typical.schedule if self._rate is None else times,
-            noise=GaussianNoise(1.0) if NOISE in self._laws else typical.noise,
+            noise=self._unit_noise(values) if NOISE in self._laws else typical.noise,
             norm_bound=typical.norm_bound,
             variation_budget=typical.variation_budget,
             continuous=typical.continuous,
@@ -117,6 +118,10 @@ class RandomTask(Task):
             steps = np.arange(2, 2 + changes) if isinstance(changes, int) else changes
             given[TIMES] = steps.tolist()
         return self._make(**given)
+
+    def _unit_noise(self, values: Mapping[str, Drawn]) -> Noise:
+        """Return the noise of deviation 1, which an episode's own multiplies."""
+        return self._plain({**values, NOISE: 1.0}, 0).noise
 
     def _ends(self, horizon: int) -> Iterator[Task]:
         """Make the tasks at the ends of all laws, the ranges' all low or all high."""
@@ -221,7 +226,9 @@ class RandomTask(Task):
             return self.problem()
         assert drawn.kernels is not None
         known = super().problem_of(drawn)
-        scale = known.noise_scale if drawn.noise_scale is None else drawn.noise_scale
+        scale: float | Array | None = self.noise.scale
+        if scale is not None and drawn.noise_scale is not None:
+            scale = scale * drawn.noise_scale
         return replace(known, kernel=drawn.kernels[0], noise_scale=scale)
 
 

@@ -6,7 +6,7 @@ The kernel of a table without coordinates is the empirical covariance of its col
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from wgp_gym.arrays import frozen
 from wgp_gym.datasets import read_table
 from wgp_gym.datasets.table import constant
 from wgp_gym.envs.episode import Episode
-from wgp_gym.envs.noise import LARGEST, SMALLEST, check_rounding, make_noise
+from wgp_gym.envs.noise import LARGEST, SMALLEST, NoiseParameters, make_noise
+from wgp_gym.envs.rounding import check_rounding
 from wgp_gym.envs.task import Task
 from wgp_gym.kernels import Empirical, make_kernel
 from wgp_gym.rkhs import interpolants
@@ -35,7 +36,7 @@ REMEDY = (
 )
 
 
-class TableParameters(TypedDict, total=False):
+class TableParameters(NoiseParameters, total=False):
     """The parameters that tasks made of tables share. See `TableTask`."""
 
     nugget: float | None
@@ -59,10 +60,10 @@ class TableTask(Task):
             (Deviation: [Deng22] takes the covariance as it is).
         arm_names: The arms' names.
         horizon: The number of steps, at most T; default T.
-        noise_std: The standard deviation of the Gaussian noise, in [0, 1e30], in units of the
-            reward.
+        noise_std: The standard deviation of the noise, in [0, 1e30], in units of the reward.
         norm_bound: The largest RKHS norm B to rescale to, 0 or in [1e-100, 1e30]; None: as it is.
         variation_budget: The variation B_T to rescale to, likewise; None: as it is.
+        **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
     Raises:
         ValueError: If a parameter is out of its range, or rounding takes too much of a row.
@@ -79,6 +80,7 @@ class TableTask(Task):
         noise_std: float = 0.1,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         rewards = checked_rewards(rewards)
         length, arms = rewards.shape
@@ -88,7 +90,7 @@ class TableTask(Task):
             kernel=kernel,
             domain=np.linspace(0.0, 1.0, arms)[:, None],
             schedule=knot_per_step(steps),
-            noise=make_noise("gaussian", noise_std, "TableTask"),
+            noise=make_noise("gaussian", noise_std, "TableTask", **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             arm_names=arm_names,
@@ -183,8 +185,8 @@ def stock_task(
         kernel_days: Estimate kernel and scaling on the first so many days only, and start the
             episode after them. Prices that wander far from those days have large norms under
             that kernel, and B, and with it beta, grows with them.
-        **parameters: `horizon`, `noise_std`, `nugget`, `norm_bound`, `variation_budget`: see
-            `TableTask`.
+        **parameters: `horizon`, `noise_std`, `noise`, `nugget`, `norm_bound`,
+            `variation_budget`: see `TableTask`.
 
     Raises:
         ValueError: If the table or a parameter is faulty; see `read_table` and `TableTask`.
@@ -234,8 +236,8 @@ def table_task(
         kernel: "empirical", or "se", "matern", "linear" on the arms' places i / (n - 1).
         lengthscale: The length l of "se" and "matern", in [1e-9, 1e9].
         nu: The smoothness of "matern".
-        **parameters: `horizon`, `noise_std`, `nugget`, `norm_bound`, `variation_budget`: see
-            `TableTask`.
+        **parameters: `horizon`, `noise_std`, `noise`, `nugget`, `norm_bound`,
+            `variation_budget`: see `TableTask`.
 
     Raises:
         ValueError: If the table or a parameter is faulty; see `read_table` and `TableTask`.

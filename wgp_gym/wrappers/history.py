@@ -24,8 +24,8 @@ class History:
     """The last k plays of B learners, read off observations that show one play each.
 
     A row is [t / T, then for each play, the newest first, 1, its place in [0, 1]^d and its reward
-    over the scale]; plays that are not there yet are zeros. An observation that shows no last
-    play begins an episode, and clears its row.
+    over the scale]; plays that are not there yet are zeros, and so are those that an observation
+    does not show. The observation of t = 0 begins an episode, and clears its row.
 
     Args:
         length: k >= 1.
@@ -67,7 +67,7 @@ class History:
         newest = observations[:, None, 1:].copy()
         newest[:, :, -1] /= self.reward_scale
         plays = np.concatenate([newest, self.plays[learners, :-1]], axis=1)
-        plays[observations[:, 1] == 0] = 0.0
+        plays[observations[:, 0] == 0] = 0.0
         self.plays[learners] = plays
         return np.concatenate([observations[:, :1], plays.reshape(len(plays), -1)], axis=1)
 

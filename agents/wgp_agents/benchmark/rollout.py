@@ -15,6 +15,7 @@ from wgp_agents.base import Agent
 from wgp_agents.benchmark.accepted import environment_spec
 from wgp_agents.core.access import truth_reader
 from wgp_agents.evaluation import all_over
+from wgp_agents.late_rewards import LateRewards
 from wgp_gym.types import Array
 from wgp_gym.validation import seed_list
 
@@ -80,6 +81,9 @@ def rollout(
 ) -> Rollout:
     """Play one episode from its start to its end, that of the task or, if earlier, of a wrapper.
 
+    Of rewards that come late (`wgp_gym.wrappers.DelayedRewards`) the agent is told when they
+    arrive; the "reward" of a step in what is returned is that of its play all the same.
+
     Args:
         agent: The agent, made for `env`.
         env: An environment of `wgp_gym`, or a vector environment, whose episodes end together.
@@ -98,11 +102,11 @@ def rollout(
     agent.reset(seed if agent_seed is None else agent_seed)
     horizon, played = agent.problem.known_horizon("rollout"), 0
     steps: dict[str, NDArray[Any]] = {}
-    over = False
+    over, rewards = False, LateRewards(agent)
     while not over and played < horizon:
         action = agent.act(observation)
         observation, reward, terminated, truncated, info = env.step(action)
-        agent.observe(action, reward)
+        rewards.observe(action, reward, info)
         # Where the step that ends an episode begins the next one, it keeps the old one's info.
         shown = {"action": action, "reward": reward} | info.get("final_info", info)
         if not played:

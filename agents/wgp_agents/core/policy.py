@@ -38,6 +38,7 @@ class Policy(Episodic):
     problem: BanditProblem
     arms: Array | None
     allowed: Mask | None
+    takes_elapsed: bool
     _unanswered: Indices
     _tree: KDTree | None
     _wrapped: Wrapped
@@ -53,6 +54,10 @@ class Policy(Episodic):
 
         Where arms are drawn anew at each step, `actions` are the points played, `(B, d)`.
         """
+
+    @abstractmethod
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        """Let `steps` `(B,)` go by for the learners in `active` `(B,)`; if `takes_elapsed`."""
 
     @locked
     def predict(
@@ -72,8 +77,9 @@ class Policy(Episodic):
                 the step behind, where these are drawn anew. Of histories and stacks of frames
                 (`wgp_agents.core.frames`) the last one is read.
             state: Not used: an agent holds its own.
-            episode_start: Whether each episode has just begun, `(B,)`. Without it, an
-                observation that shows no last action begins one.
+            episode_start: Whether each episode has just begun, `(B,)`. Without it, the
+                observation of t = 0, which shows no last action, begins one. One of a later step
+                that shows none tells of no reward: see `wgp_gym.wrappers.DelayedRewards`.
             deterministic: Not used: an agent's draws are part of it.
 
         Returns:
@@ -86,25 +92,29 @@ class Policy(Episodic):
         """
         observation = self._wrapped.bare(observation, self.problem.domain, "predict")
         rows = checked_rows(rows_of(observation, self.problem, self.num_learners), self.problem)
-        fresh = rows[:, 1] == 0
+        fresh = (rows[:, 1] == 0) & (rows[:, 0] == 0)
         if episode_start is not None:
             fresh = fresh | checked_starts(episode_start, self.num_learners)
         streams = self._streams
         if streams is None:
             streams, fresh = UniformStreams([None] * self.num_learners), np.ones_like(fresh)
         dim = self.problem.domain.shape[1]
-        rewards = np.where(fresh, 0.0, rows[:, 2 + dim])
+        told = ~fresh & (rows[:, 1] == 1)
+        rewards = np.where(told, rows[:, 2 + dim], 0.0)
         if not np.isfinite(rewards).all():
             reject("observation", "predict", "of a finite last reward", rewards)
         shown = shown_arms(rows, self.problem) if self.problem.contextual else None
-        actions = self._decode(np.where(fresh[:, None], 0.0, rows[:, 2 : 2 + dim]), ~fresh)
-        self._units.watch(rewards, ~fresh, stacklevel=6)  # the lock is a frame
+        actions = self._decode(np.where(told[:, None], rows[:, 2 : 2 + dim], 0.0), told)
+        self._units.watch(rewards, told, stacklevel=6)  # the lock is a frame
         begins = self._beginning(fresh)
         if begins.any():
             self._begin(begins)
         self._streams = streams
-        if not fresh.all():
-            self._learn(actions, clipped(rewards), ~fresh)
+        if told.any():
+            self._learn(actions, clipped(rewards), told)
+        silent = ~(fresh | told)
+        if silent.any() and self.takes_elapsed:
+            self._elapse(np.ones(len(silent)), silent)
         self.arms, self.allowed = shown, None
         self._unanswered[:] = 1
         chosen = self._wrapped.outwards(self._choose(streams))

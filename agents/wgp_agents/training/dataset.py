@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from importlib import import_module
 from typing import Any
 
 import gymnasium
@@ -33,7 +34,7 @@ def write_dataset(
     episodes: int,
     *,
     seed: int = 0,
-    parameters: Mapping[str, JSON] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     kwargs: Mapping[str, JSON] | None = None,
 ) -> Any:
     """Play episodes and write them, batch by batch; return the data set.
@@ -86,13 +87,11 @@ def data_set_name(agent: str, environment: str) -> str:
 def imported() -> Any:
     """Return the package minari; ImportError names the remedy."""
     try:
-        import h5py  # noqa: F401  (what Minari writes with)
-        import minari
+        import_module("h5py")  # what Minari writes with
+        return import_module("minari")
     except ImportError as error:
-        raise ImportError(
-            f"A Minari data set needs {error.name}. Install wgp-gym[minari]."
-        ) from error
-    return minari
+        remedy = f"A Minari data set needs {error.name}. Install wgp-gym[minari]."
+        raise ImportError(remedy) from error
 
 
 def begun(minari: Any, name: str, said: str) -> Any:
@@ -117,7 +116,7 @@ def recorded(
     agent: str,
     environment: str,
     seeds: list[int],
-    parameters: dict[str, JSON],
+    parameters: dict[str, Any],
     kwargs: dict[str, JSON],
 ) -> list[Any]:
     """Play the episodes of these seeds, and return them as Minari's buffers."""

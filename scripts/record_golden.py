@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_gym.envs import BanditEnv, MarkovTask, SyntheticTask, Task
+from wgp_gym.envs import BanditEnv, MarkovTask, PricingTask, SyntheticTask, Task
 from wgp_gym.registration import ENVIRONMENTS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
@@ -44,6 +44,8 @@ def cases() -> dict[str, tuple[str, dict[str, Any]]]:
             found[f"{entry.id}-logistic"] = (entry.id, LOGISTIC)
         if isinstance(task, MarkovTask):
             found[f"{entry.id}-contextual"] = (entry.id, CONTEXTUAL)
+        if isinstance(task, PricingTask):
+            found[f"{entry.id}-poisson"] = (entry.id, {"orders": "poisson", "demand": "logit"})
         if isinstance(task, SyntheticTask | MarkovTask):
             found[f"{entry.id}-continuous"] = (entry.id, {"continuous": True})
             found[f"{entry.id}-drawn"] = (entry.id, DRAWN | times_of(task))

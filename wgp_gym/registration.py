@@ -34,6 +34,7 @@ STOCK = "wgp_gym.envs.table:stock_task"
 TABLE = "wgp_gym.envs.table:table_task"
 LINEAR = "wgp_gym.envs.linear:LinearTask"
 ARMS = "wgp_gym.envs.arms:ArmsTask"
+PRICING = "wgp_gym.envs.pricing:PricingTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -98,6 +99,11 @@ ENVIRONMENTS = (
         "independent arms that pay 0 or 1, with means in waves",
         ARMS,
         {"schedule": "sinusoidal"},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Pricing-v0",
+        "which of 50 prices brings the most, with seasons, trends and shocks",
+        PRICING,
     ),
 )
 

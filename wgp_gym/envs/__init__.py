@@ -3,6 +3,7 @@
 from wgp_gym.envs.arms import ArmsTask
 from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.markov import MarkovTask
+from wgp_gym.envs.pricing import PricingTask
 from wgp_gym.envs.random_task import RandomTask
 from wgp_gym.envs.single import BanditEnv
 from wgp_gym.envs.synthetic import SyntheticTask
@@ -16,6 +17,7 @@ __all__ = [
     "BanditVectorEnv",
     "LinearTask",
     "MarkovTask",
+    "PricingTask",
     "RandomTask",
     "SyntheticTask",
     "TableTask",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wgp_gym.types import Array, Mask
+from wgp_gym.types import Actions, Array, Mask
 from wgp_gym.validation import check_choice, check_float, reject
 
 __all__ = [
@@ -37,10 +37,10 @@ class Noise(ABC):
     """How a reward is made of its expectation and of chance.
 
     Attributes:
-        scale: The sub-Gaussian scale R, in units of the reward.
+        scale: The sub-Gaussian scale R, in units of the reward; None where there is none.
     """
 
-    scale: float
+    scale: float | None
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
@@ -53,6 +53,11 @@ class Noise(ABC):
     @abstractmethod
     def rewards(self, expected: Array, drawn: Array) -> Array:
         """Return the rewards `(B,)` of expectations `(B,)`, with what was drawn, `(B,)`."""
+
+    def rewards_at(self, expected: Array, drawn: Array, places: Actions) -> Array:
+        """Return the same, where chance depends on the places `(B, d)` of what was played."""
+        del places
+        return self.rewards(expected, drawn)
 
 
 @dataclass(frozen=True)

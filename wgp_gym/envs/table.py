@@ -119,15 +119,15 @@ def checked_rewards(given: object) -> Array:
     return frozen(rewards)
 
 
-def with_nugget(matrix: Array, nugget: float | None) -> Array:
-    """Return (K + nu I) / (1 + nu); else raise ValueError."""
+def with_nugget(matrix: Array, nugget: float | None, owner: str = "TableTask") -> Array:
+    """Return (K + nu I) / (1 + nu), nu as `TableTask` has it; else raise ValueError."""
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if nugget is None:
         nugget = 0.0 if smallest > SAFE_EIGENVALUE else DEFAULT_NUGGET
-    nugget = check_float("nugget", nugget, "TableTask", 0, LARGEST_NUGGET)
+    nugget = check_float("nugget", nugget, owner, 0, LARGEST_NUGGET)
     if nugget + smallest < SINGULAR:
         rule = f"above 0 for a singular kernel matrix, at least {SINGULAR - smallest:g} here"
-        reject("nugget", "TableTask", rule, nugget)
+        reject("nugget", owner, rule, nugget)
     shifted: Array = (matrix + nugget * np.eye(len(matrix))) / (1 + nugget)
     return shifted
 

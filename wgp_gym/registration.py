@@ -35,6 +35,7 @@ TABLE = "wgp_gym.envs.table:table_task"
 LINEAR = "wgp_gym.envs.linear:LinearTask"
 ARMS = "wgp_gym.envs.arms:ArmsTask"
 PRICING = "wgp_gym.envs.pricing:PricingTask"
+BEAM = "wgp_gym.envs.beam:BeamTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -104,6 +105,11 @@ ENVIRONMENTS = (
         "WGPBandit-Pricing-v0",
         "which of 50 prices brings the most, with seasons, trends and shocks",
         PRICING,
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Beam-v0",
+        "which of 64 beams of an antenna array reaches a user who walks and is hidden at times",
+        BEAM,
     ),
 )
 

@@ -1,6 +1,7 @@
 """The environments: tasks, one batched core, and its single and vector form."""
 
 from wgp_gym.envs.arms import ArmsTask
+from wgp_gym.envs.beam import BeamTask
 from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.markov import MarkovTask
 from wgp_gym.envs.pricing import PricingTask
@@ -15,6 +16,7 @@ __all__ = [
     "ArmsTask",
     "BanditEnv",
     "BanditVectorEnv",
+    "BeamTask",
     "LinearTask",
     "MarkovTask",
     "PricingTask",

@@ -34,7 +34,7 @@ INFO_TYPES = {
 
 
 ARMS = {"Stock": 29, "Table": 16, "Parking": 16, "Linear": 50, "Arms": 10}
-ARMS |= {"Pricing": 50, "Beam": 64}
+ARMS |= {"Pricing": 50, "Beam": 64, "Sensors": 46}
 NOISES = {"Linear": 1.0, "Pricing": 20.0}  # of the others 0.1
 
 

@@ -36,6 +36,7 @@ LINEAR = "wgp_gym.envs.linear:LinearTask"
 ARMS = "wgp_gym.envs.arms:ArmsTask"
 PRICING = "wgp_gym.envs.pricing:PricingTask"
 BEAM = "wgp_gym.envs.beam:BeamTask"
+SENSORS = "wgp_gym.envs.sensors:SensorsTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -110,6 +111,11 @@ ENVIRONMENTS = (
         "WGPBandit-Beam-v0",
         "which of 64 beams of an antenna array reaches a user who walks and is hidden at times",
         BEAM,
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Sensors-v0",
+        "which of 46 sensors reads the largest value now, by a day's cycle and a drifting field",
+        SENSORS,
     ),
 )
 

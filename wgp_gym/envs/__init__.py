@@ -6,6 +6,7 @@ from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.markov import MarkovTask
 from wgp_gym.envs.pricing import PricingTask
 from wgp_gym.envs.random_task import RandomTask
+from wgp_gym.envs.sensors import SensorsTask
 from wgp_gym.envs.single import BanditEnv
 from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.envs.table import TableTask, stock_task, table_task
@@ -21,6 +22,7 @@ __all__ = [
     "MarkovTask",
     "PricingTask",
     "RandomTask",
+    "SensorsTask",
     "SyntheticTask",
     "TableTask",
     "Task",

@@ -120,7 +120,14 @@ def checked_rewards(given: object) -> Array:
 
 
 def with_nugget(matrix: Array, nugget: float | None, owner: str = "TableTask") -> Array:
-    """Return (K + nu I) / (1 + nu), nu as `TableTask` has it; else raise ValueError."""
+    """Return (K + nu I) / (1 + nu); else raise ValueError."""
+    found = nugget_for(matrix, nugget, owner)
+    shifted: Array = (matrix + found * np.eye(len(matrix))) / (1 + found)
+    return shifted
+
+
+def nugget_for(matrix: Array, nugget: float | None, owner: str) -> float:
+    """Return nu, as `TableTask` has it, for a kernel matrix; else raise ValueError."""
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if nugget is None:
         nugget = 0.0 if smallest > SAFE_EIGENVALUE else DEFAULT_NUGGET
@@ -128,8 +135,7 @@ def with_nugget(matrix: Array, nugget: float | None, owner: str = "TableTask") -
     if nugget + smallest < SINGULAR:
         rule = f"above 0 for a singular kernel matrix, at least {SINGULAR - smallest:g} here"
         reject("nugget", owner, rule, nugget)
-    shifted: Array = (matrix + nugget * np.eye(len(matrix))) / (1 + nugget)
-    return shifted
+    return nugget
 
 
 def empirical_kernel(sample: Array) -> tuple[Array, float]:

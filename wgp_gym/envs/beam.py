@@ -149,25 +149,26 @@ class BeamTask(Task):
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the channel of one episode."""
-        directions, powers = self._channel(rng)
-        return self.episode(self._functions(directions, powers))
+        return self.episode(self._functions(self._channel(rng)))
 
-    def _channel(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return u_p and g_p of every step and path, `(T, P)` each, from streams of their own."""
+    def _channel(self, rng: np.random.Generator) -> list[tuple[Array, Array]]:
+        """Return u_p, `(T,)` or `(1,)` where it stays, and g_p, `(T,)`, of every path.
+
+        Walk, blockages and reflections have streams of their own.
+        """
         walk, blocking, reflecting = rng.spawn(3)
         user = self._walk(walk)
         distance = np.hypot(*user.T)
         power = (self._near / distance) ** self._path_loss
         power[self._blocked(blocking)] *= self._blockage
-        directions, powers = [user[:, 1] / distance], [power]
+        paths = [(user[:, 1] / distance, power)]
         for _ in range(self._num_paths - 1):
             reflector = self._points(reflecting, 1, 2 * self._width)[0]
             first = np.hypot(*reflector)
             way = first + np.hypot(*(user - reflector).T)
             loss = gain(self._reflection_db * reflecting.uniform(0.5, 1.5))
-            directions.append(np.full(len(user), reflector[1] / first))
-            powers.append(loss * (self._near / way) ** self._path_loss)
-        return np.stack(directions, axis=1), np.stack(powers, axis=1)
+            paths.append((reflector[1:] / first, loss * (self._near / way) ** self._path_loss))
+        return paths
 
     def _points(self, rng: np.random.Generator, count: int, width: float) -> Array:
         """Draw points of the rectangle, `(count, 2)`."""
@@ -196,7 +197,7 @@ class BeamTask(Task):
             blocked.append(state)
         return np.array(blocked)
 
-    def _functions(self, directions: Array, powers: Array) -> Functions:
+    def _functions(self, paths: list[tuple[Array, Array]]) -> Functions:
         """Return f_1 .. f_T as expansions over the beams.
 
         With M = 2 N - 1 <= n the pattern at u is the sum over beams j of D(v_j - u) k(., v_j), by
@@ -205,9 +206,8 @@ class BeamTask(Task):
         N, n = self._antennas, len(self.domain)
         count = 2 * N - 1
         beams = -1 + 2 * np.arange(n) / n
-        shape = len(powers), n
-        values, coefficients = np.zeros(shape), np.zeros(shape)
-        for u, g in zip(directions.T, powers.T, strict=True):
+        values, coefficients = np.zeros((2, self.horizon, n))
+        for u, g in paths:
             apart = beams - u[:, None]
             values += N * g[:, None] * periodic_sinc(apart, N) ** 2
             coefficients += N * g[:, None] * periodic_sinc(apart, count) * count / n

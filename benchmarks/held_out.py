@@ -64,7 +64,7 @@ class HeavyTails(SyntheticTask):
 
     def __init__(self, *, horizon: int = 500, noise_std: float = 1.0) -> None:
         super().__init__("abrupt", horizon=horizon, noise_std=noise_std)
-        self.noise = StudentNoise(float(noise_std))
+        self.noise = StudentNoise(noise_std)
 
 
 class RandomTimes(Task):

@@ -184,15 +184,15 @@ def test_poisson_quantiles() -> None:
 @pytest.mark.parametrize("mean", [0.5, 8.0, 1e4, 1e6])
 def test_poisson_orders(mean: float) -> None:
     noise, price, count = PoissonOrders(2.0, 4.0), 3.5, 4000
-    drawn = noise.draw(np.random.default_rng(1), count)
-    places = np.full((count, 1), 0.75)
-    orders = noise.rewards_at(np.full(count, price * mean), drawn, places) / price
+    uniform = noise.draw(np.random.default_rng(1), count)
+    drawn = noise.at_places(uniform, np.full((count, 1), 0.75))
+    orders = noise.rewards(np.full(count, price * mean), drawn) / price
     np.testing.assert_allclose(orders, np.rint(orders), atol=1e-6)
     error = math.sqrt(mean / count)
     assert abs(orders.mean() - mean) < 4 * error
     assert orders.var() == pytest.approx(mean, rel=0.15)
-    more = noise.rewards(np.full(count, 1.3 * mean), drawn)
-    assert (more >= np.rint(orders)).all()
+    more = noise.rewards(np.full(count, 1.3 * price * mean), drawn) / price
+    assert (np.rint(more) >= np.rint(orders)).all()
 
 
 def test_lognormal_orders() -> None:

@@ -157,7 +157,9 @@ class Dynamics:
         u = self._position[t]
         self._places = self._functions.places(t, actions)
         self._expected = self._functions.rewards_of(t, actions)
-        reward = self.task.noise.rewards_at(self._expected, self._noise[t], self._places)
+        noise = self.task.noise
+        drawn = noise.at_places(self._noise[t], self._places)
+        reward = noise.rewards(self._expected, drawn)
         self.reward = reward.astype(np.float32).astype(np.float64)
         self._regret = self._optimal_reward[u] - self._expected
         if self.task.continuous:  # the searched optimum is right to 1e-12 or so, not exactly

@@ -37,7 +37,8 @@ class Noise(ABC):
     """How a reward is made of its expectation and of chance.
 
     Attributes:
-        scale: The sub-Gaussian scale R, in units of the reward; None where there is none.
+        scale: The sub-Gaussian scale R, in units of the reward: E e^{z eps} <= e^{z^2 R^2 / 2} for
+            all z. None where there is none.
     """
 
     scale: float | None
@@ -50,14 +51,14 @@ class Noise(ABC):
         """Draw the same from each of B generators, `(B, T)`."""
         return np.array([self.draw(rng, horizon) for rng in generators])
 
+    def at_places(self, drawn: Array, places: Actions) -> Array:
+        """Return what was drawn for a step, `(B,)`, as it is at places `(B, d)` of [0, 1]^d."""
+        del places
+        return drawn
+
     @abstractmethod
     def rewards(self, expected: Array, drawn: Array) -> Array:
         """Return the rewards `(B,)` of expectations `(B,)`, with what was drawn, `(B,)`."""
-
-    def rewards_at(self, expected: Array, drawn: Array, places: Actions) -> Array:
-        """Return the same, where chance depends on the places `(B, d)` of what was played."""
-        del places
-        return self.rewards(expected, drawn)
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,16 @@ class PoissonOrders(Noise):
         """Draw the uniform of every step, `(T,)`, in [0, 1)."""
         return rng.random(horizon)
 
-    def rewards(self, expected: Array, drawn: Array) -> Array:
-        """Return the orders `(B,)`, which is what they pay at a price of 1."""
-        return poisson_quantile(drawn, expected)
+    def at_places(self, drawn: Array, places: Actions) -> Array:
+        """Return the uniforms and the prices of what is played, `(B, 2)`."""
+        prices = self.low + (self.high - self.low) * np.asarray(places, float)[:, 0]
+        return np.stack([drawn, prices], axis=1)
 
-    def rewards_at(self, expected: Array, drawn: Array, places: Actions) -> Array:
-        """Return the revenues `(B,)`. See `Noise`."""
-        price = self.low + (self.high - self.low) * np.asarray(places, float)[:, 0]
+    def rewards(self, expected: Array, drawn: Array) -> Array:
+        """Return the revenues `(B,)` of expected ones, with what `at_places` returned."""
+        uniform, price = drawn.T
         demand = np.divide(expected, price, out=np.zeros_like(price), where=price > 0)
-        return price * self.rewards(demand, drawn)
+        return np.asarray(price * poisson_quantile(uniform, demand))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_gym.envs import BanditEnv, MarkovTask, SyntheticTask, Task
+from wgp_gym.envs import BanditEnv, BeamTask, MarkovTask, PricingTask, SyntheticTask, Task
 from wgp_gym.registration import ENVIRONMENTS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
@@ -26,6 +26,7 @@ SHOWN = 16  # numbers of an observation that are recorded: of many arms, the fir
 LONG, SHORT = 2000, 240  # a task of more than `LONG` steps is recorded with `SHORT` ones as well
 CONTEXTUAL = {"kernel": "linear", "dim": 2, "points_per_dim": 3, "contextual": True}
 DRAWN = {"noise_std": [0.05, 1.0], "lengthscale": [0.05, 0.5], "kernel": ["se", "matern"]}
+BOX = {"continuous": True, "antennas": 4, "num_beams": 16}
 LOGISTIC = {"link": "logistic", "horizon": SHORT, "num_arms": 5}
 
 
@@ -44,6 +45,10 @@ def cases() -> dict[str, tuple[str, dict[str, Any]]]:
             found[f"{entry.id}-logistic"] = (entry.id, LOGISTIC)
         if isinstance(task, MarkovTask):
             found[f"{entry.id}-contextual"] = (entry.id, CONTEXTUAL)
+        if isinstance(task, PricingTask):
+            found[f"{entry.id}-poisson"] = (entry.id, {"orders": "poisson", "demand": "logit"})
+        if isinstance(task, BeamTask):
+            found[f"{entry.id}-continuous"] = (entry.id, BOX)
         if isinstance(task, SyntheticTask | MarkovTask):
             found[f"{entry.id}-continuous"] = (entry.id, {"continuous": True})
             found[f"{entry.id}-drawn"] = (entry.id, DRAWN | times_of(task))

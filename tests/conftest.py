@@ -62,6 +62,7 @@ OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"change_points": "random", "change_rate": 0.01, "num_arms": 4},
     ],
     "WGPBandit-ArmsAbrupt-v0": [{"reward": "gaussian"}],
+    "WGPBandit-Beam-v0": [{"continuous": True, "antennas": 4, "num_beams": 16}],
 }
 
 NUMBERS = itertools.count(1)

@@ -183,7 +183,7 @@ def test_all_parameters_that_name_files_are_known() -> None:
                 read = False
             assert names_of(TaskSpec("a", one.id, kwargs)) == ["no/such/file.csv"] * read, name
             named |= {name} if read else set()
-    assert named == {"prices", "table"}
+    assert named == {"prices", "table", "places"}
 
 
 def test_a_model_and_its_notes_are_files(tmp_path: Path) -> None:

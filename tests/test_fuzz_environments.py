@@ -39,6 +39,8 @@ CHOICES: dict[str, list[Any]] = {
     ],
     "reward": ["gaussian", "bernoulli", "value", "complement", "price", "return"],
     "link": ["identity", "logistic"],
+    "demand": ["linear", "logit", "exponential"],
+    "orders": ["gaussian", "poisson", "lognormal"],
     "nu": [0.5, 1.5, 2.5, np.float32(1.5)],
     "table": ["parking", "dow29", "/nowhere.csv"],
     "prices": ["dow29", "parking"],
@@ -83,6 +85,7 @@ CHOICES: dict[str, list[Any]] = {
     "kernel_days": [3, 400],
 }
 SMALL: dict[str, Any] = {"horizon": 12, "points_per_dim": 5, "num_arms": 4, "num_terms": 9}
+SMALL |= {"num_prices": 5, "antennas": 2, "num_beams": 7, "num_sensors": 4, "training_steps": 9}
 
 
 def accepted(task: str) -> list[str]:

@@ -34,6 +34,8 @@ INFO_TYPES = {
 
 
 ARMS = {"Stock": 29, "Table": 16, "Parking": 16, "Linear": 50, "Arms": 10}
+ARMS |= {"Pricing": 50, "Beam": 64, "Sensors": 46}
+NOISES = {"Linear": 1.0, "Pricing": 20.0}  # of the others 0.1
 
 
 def kind(name: str) -> str:
@@ -185,7 +187,7 @@ def test_problem_before_reset(variant: Variant, make_env: Make) -> None:
     assert (task.norm_bound, task.variation_budget) == (None, None)
     env.reset(seed=0)
     binary = task.reward_range == (0, 1) and parameters.get("reward") != "gaussian"
-    usual = 1.0 if kind(name) == "Linear" else 0.1
+    usual = NOISES.get(kind(name), 0.1)
     assert task.horizon == env.problem.horizon
     drawn, told = "noise_std" in parameters, parameters.get("told") != "law"
     assert task.noise_scale == (None if drawn else 0.5 if binary else usual)

@@ -34,6 +34,9 @@ STOCK = "wgp_gym.envs.table:stock_task"
 TABLE = "wgp_gym.envs.table:table_task"
 LINEAR = "wgp_gym.envs.linear:LinearTask"
 ARMS = "wgp_gym.envs.arms:ArmsTask"
+PRICING = "wgp_gym.envs.pricing:PricingTask"
+BEAM = "wgp_gym.envs.beam:BeamTask"
+SENSORS = "wgp_gym.envs.sensors:SensorsTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -110,6 +113,21 @@ ENVIRONMENTS = (
         "independent arms that pay 0 or 1, with means in waves",
         ARMS,
         {"schedule": "sinusoidal"},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Pricing-v0",
+        "which of 50 prices brings the most, with seasons, trends and shocks",
+        PRICING,
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Beam-v0",
+        "which of 64 beams of an antenna array reaches a user who walks and is hidden at times",
+        BEAM,
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Sensors-v0",
+        "which of 46 sensors reads the largest value now, by a day's cycle and a drifting field",
+        SENSORS,
     ),
 )
 

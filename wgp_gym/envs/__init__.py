@@ -1,9 +1,12 @@
 """The environments: tasks, one batched core, and its single and vector form."""
 
 from wgp_gym.envs.arms import ArmsTask
+from wgp_gym.envs.beam import BeamTask
 from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.markov import MarkovTask
+from wgp_gym.envs.pricing import PricingTask
 from wgp_gym.envs.random_task import RandomTask
+from wgp_gym.envs.sensors import SensorsTask
 from wgp_gym.envs.single import BanditEnv
 from wgp_gym.envs.synthetic import SyntheticTask
 from wgp_gym.envs.table import TableTask, stock_task, table_task
@@ -14,9 +17,12 @@ __all__ = [
     "ArmsTask",
     "BanditEnv",
     "BanditVectorEnv",
+    "BeamTask",
     "LinearTask",
     "MarkovTask",
+    "PricingTask",
     "RandomTask",
+    "SensorsTask",
     "SyntheticTask",
     "TableTask",
     "Task",

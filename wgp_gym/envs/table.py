@@ -121,17 +121,23 @@ def checked_rewards(given: object) -> Array:
     return frozen(rewards)
 
 
-def with_nugget(matrix: Array, nugget: float | None) -> Array:
+def with_nugget(matrix: Array, nugget: float | None, owner: str = "TableTask") -> Array:
     """Return (K + nu I) / (1 + nu); else raise ValueError."""
+    found = nugget_for(matrix, nugget, owner)
+    shifted: Array = (matrix + found * np.eye(len(matrix))) / (1 + found)
+    return shifted
+
+
+def nugget_for(matrix: Array, nugget: float | None, owner: str) -> float:
+    """Return nu, as `TableTask` has it, for a kernel matrix; else raise ValueError."""
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if nugget is None:
         nugget = 0.0 if smallest > SAFE_EIGENVALUE else DEFAULT_NUGGET
-    nugget = check_float("nugget", nugget, "TableTask", 0, LARGEST_NUGGET)
+    nugget = check_float("nugget", nugget, owner, 0, LARGEST_NUGGET)
     if nugget + smallest < SINGULAR:
         rule = f"above 0 for a singular kernel matrix, at least {SINGULAR - smallest:g} here"
-        reject("nugget", "TableTask", rule, nugget)
-    shifted: Array = (matrix + nugget * np.eye(len(matrix))) / (1 + nugget)
-    return shifted
+        reject("nugget", owner, rule, nugget)
+    return nugget
 
 
 def empirical_kernel(sample: Array) -> tuple[Array, float]:

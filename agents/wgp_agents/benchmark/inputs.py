@@ -15,7 +15,7 @@ __all__ = ["check_files", "digest", "files_of", "names_of"]
 
 MODULE = "module"
 OURS = ("wgp_gym", "wgp_agents", "__main__")  # they follow from the version, or have no file
-TABLES = ("prices", "table")  # the parameters of environments that name a data set or a file
+TABLES = ("prices", "table", "places")  # parameters of environments: a data set or a file
 
 
 def names_of(*specs: TaskSpec | AgentSpec) -> list[str]:

@@ -34,6 +34,7 @@ STOCK = "wgp_gym.envs.table:stock_task"
 TABLE = "wgp_gym.envs.table:table_task"
 LINEAR = "wgp_gym.envs.linear:LinearTask"
 ARMS = "wgp_gym.envs.arms:ArmsTask"
+LOWER_BOUND = "wgp_gym.envs.lower_bound:LowerBoundTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -98,6 +99,11 @@ ENVIRONMENTS = (
         "independent arms that pay 0 or 1, with means in waves",
         ARMS,
         {"schedule": "sinusoidal"},
+    ),
+    EnvironmentEntry(
+        "WGPBandit-LowerBound-v0",
+        "a needle that moves as often as it could be found: the hard case of theory",
+        LOWER_BOUND,
     ),
 )
 

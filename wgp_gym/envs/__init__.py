@@ -2,6 +2,7 @@
 
 from wgp_gym.envs.arms import ArmsTask
 from wgp_gym.envs.linear import LinearTask
+from wgp_gym.envs.lower_bound import LowerBoundTask
 from wgp_gym.envs.markov import MarkovTask
 from wgp_gym.envs.random_task import RandomTask
 from wgp_gym.envs.single import BanditEnv
@@ -15,6 +16,7 @@ __all__ = [
     "BanditEnv",
     "BanditVectorEnv",
     "LinearTask",
+    "LowerBoundTask",
     "MarkovTask",
     "RandomTask",
     "SyntheticTask",

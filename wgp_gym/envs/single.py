@@ -85,8 +85,8 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     the rest is 0 or False.
 
     ## Arguments
-    Those of the task: see `SyntheticTask`, `MarkovTask`, `stock_task`, `table_task`, `LinearTask`
-    and `ArmsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and
+    Those of the task: see `SyntheticTask`, `MarkovTask`, `stock_task`, `table_task`, `LinearTask`,
+    `ArmsTask` and `LowerBoundTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and
     the plays so far.
 
     Where the task's class names them in `drawable`, arguments may be laws, drawn anew for each

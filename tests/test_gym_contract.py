@@ -33,7 +33,7 @@ INFO_TYPES = {
 }
 
 
-ARMS = {"Stock": 29, "Table": 16, "Parking": 16, "Linear": 50, "Arms": 10}
+ARMS = {"Stock": 29, "Table": 16, "Parking": 16, "Linear": 50, "Arms": 10, "News": 30}
 
 
 def kind(name: str) -> str:
@@ -73,9 +73,13 @@ def place(env: BanditEnv, action: Any, shown: NDArray[np.float32]) -> NDArray[np
 
 
 def check_info(info: dict[str, Any], env: BanditEnv) -> None:
-    assert set(info) == set(INFO_TYPES)
+    assert set(info) == set(INFO_TYPES) | ({"action_mask"} if env.task.masked else set())
     for key, value in info.items():
-        if key == "optimal_action" and isinstance(env.action_space, spaces.Box):
+        if key == "action_mask":
+            assert isinstance(value, np.ndarray)
+            assert (value.dtype, value.shape) == (np.int8, env.available().shape)
+            assert value.any()
+        elif key == "optimal_action" and isinstance(env.action_space, spaces.Box):
             assert isinstance(value, np.ndarray)
             assert value.shape == env.action_space.shape
             assert env.action_space.contains(value.astype(np.float32))
@@ -128,7 +132,7 @@ def test_a_whole_episode(variant: Variant, make_env: Make) -> None:
     assert env.observation_space.contains(observation)
     assert not observation[:size].any()
     check_info(info, env)
-    zero = {key: info[key] for key in info if not key.startswith("optimal")}
+    zero = {key: info[key] for key in INFO_TYPES if not key.startswith("optimal")}
     assert not any(zero.values())
     assert info["optimal_reward"] >= env.expected_rewards().max() - 1e-12
     total, spent = 0.0, 0.0

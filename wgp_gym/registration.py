@@ -35,6 +35,7 @@ TABLE = "wgp_gym.envs.table:table_task"
 LINEAR = "wgp_gym.envs.linear:LinearTask"
 ARMS = "wgp_gym.envs.arms:ArmsTask"
 LOWER_BOUND = "wgp_gym.envs.lower_bound:LowerBoundTask"
+NEWS = "wgp_gym.envs.news:NewsTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -104,6 +105,9 @@ ENVIRONMENTS = (
         "WGPBandit-LowerBound-v0",
         "a needle that moves as often as it could be found: the hard case of theory",
         LOWER_BOUND,
+    ),
+    EnvironmentEntry(
+        "WGPBandit-News-v0", "which of 30 headlines to show: they come, fade and go", NEWS
     ),
 )
 

@@ -4,6 +4,7 @@ from wgp_gym.envs.arms import ArmsTask
 from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.lower_bound import LowerBoundTask
 from wgp_gym.envs.markov import MarkovTask
+from wgp_gym.envs.news import NewsTask
 from wgp_gym.envs.random_task import RandomTask
 from wgp_gym.envs.single import BanditEnv
 from wgp_gym.envs.synthetic import SyntheticTask
@@ -18,6 +19,7 @@ __all__ = [
     "LinearTask",
     "LowerBoundTask",
     "MarkovTask",
+    "NewsTask",
     "RandomTask",
     "SyntheticTask",
     "TableTask",

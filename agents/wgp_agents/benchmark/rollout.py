@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.accepted import environment_spec
 from wgp_agents.core.access import truth_reader
-from wgp_agents.evaluation import all_over
+from wgp_agents.evaluation import act, all_over
 from wgp_gym.types import Array
 from wgp_gym.validation import seed_list
 
@@ -80,6 +80,8 @@ def rollout(
 ) -> Rollout:
     """Play one episode from its start to its end, that of the task or, if earlier, of a wrapper.
 
+    Where arms come and go, an agent that takes a mask keeps to those that are there.
+
     Args:
         agent: The agent, made for `env`.
         env: An environment of `wgp_gym`, or a vector environment, whose episodes end together.
@@ -94,13 +96,13 @@ def rollout(
     Raises:
         ValueError: If sub-environments end at different steps.
     """
-    observation, _ = env.reset(seed=seed)
+    observation, info = env.reset(seed=seed)
     agent.reset(seed if agent_seed is None else agent_seed)
     horizon, played = agent.problem.known_horizon("rollout"), 0
     steps: dict[str, NDArray[Any]] = {}
     over = False
     while not over and played < horizon:
-        action = agent.act(observation)
+        action = act(agent, observation, info)
         observation, reward, terminated, truncated, info = env.step(action)
         agent.observe(action, reward)
         # Where the step that ends an episode begins the next one, it keeps the old one's info.

@@ -62,6 +62,10 @@ OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"change_points": "random", "change_rate": 0.01, "num_arms": 4},
     ],
     "WGPBandit-ArmsAbrupt-v0": [{"reward": "gaussian"}],
+    "WGPBandit-Knobs-v0": [
+        {"continuous": False, "points_per_dim": 6},
+        {"function": "branin", "points_per_dim": 12},
+    ],
 }
 
 NUMBERS = itertools.count(1)

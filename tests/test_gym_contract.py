@@ -43,8 +43,12 @@ def kind(name: str) -> str:
 
 
 def dimension(name: str, parameters: dict[str, Any]) -> int:
-    default = 2 if kind(name) == "Linear" else 1
-    return int(parameters.get("dim", default))
+    default = {"Linear": 2, "Knobs": 3}.get(kind(name), 1)
+    return 2 if "function" in parameters else int(parameters.get("dim", default))
+
+
+def on_a_box(name: str, parameters: dict[str, Any]) -> bool:
+    return bool(parameters.get("continuous", kind(name) == "Knobs"))
 
 
 def number_of_arms(name: str, parameters: dict[str, Any]) -> int:
@@ -101,7 +105,7 @@ def test_stable_baselines3_checker(variant: Variant) -> None:
     name, parameters = variant
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        if parameters.get("continuous"):  # D is [0, 1]^d: its advice is another range
+        if on_a_box(name, parameters):  # D is [0, 1]^d: its advice is another range
             advice = "We recommend you to use a symmetric and normalized Box action space"
             warnings.filterwarnings("ignore", message=advice)
         check_for_sb3(gymnasium.make(name, **parameters))
@@ -112,7 +116,7 @@ def test_spaces(variant: Variant, make_env: Make) -> None:
     env = make_env(name, **parameters)
     dim, arms = dimension(name, parameters), number_of_arms(name, parameters)
     expected: spaces.Space[Any] = spaces.Discrete(arms)
-    if parameters.get("continuous"):
+    if on_a_box(name, parameters):
         expected = spaces.Box(0.0, 1.0, (dim,), np.float32)
     assert env.action_space == expected
     appended = arms * dim if env.problem.contextual else 0

@@ -148,7 +148,7 @@ def test_bounds_rescale_needles_as_they_are(make_env: Make) -> None:
         ("num_needles", 1, "an int of at least 2"),
         ("num_needles", 51, r"m\^1, m a whole number of at most points_per_dim / 2"),
         ("kernel", "se", "one of 'matern', 'modified-matern'"),
-        ("lengthscale", 5.0, "shorter, or nu smaller"),
+        ("lengthscale", 5.0, "shorter, or the kernel rougher"),
         ("points_per_dim", 2001, "small enough for points_per_dim.dim to be at most 2,000"),
     ],
 )

@@ -36,6 +36,7 @@ LINEAR = "wgp_gym.envs.linear:LinearTask"
 ARMS = "wgp_gym.envs.arms:ArmsTask"
 LOWER_BOUND = "wgp_gym.envs.lower_bound:LowerBoundTask"
 NEWS = "wgp_gym.envs.news:NewsTask"
+KNOBS = "wgp_gym.envs.knobs:KnobsTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -108,6 +109,9 @@ ENVIRONMENTS = (
     ),
     EnvironmentEntry(
         "WGPBandit-News-v0", "which of 30 headlines to show: they come, fade and go", NEWS
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Knobs-v0", "a machine with continuous knobs whose best setting moves", KNOBS
     ),
 )
 

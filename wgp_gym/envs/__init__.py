@@ -1,6 +1,7 @@
 """The environments: tasks, one batched core, and its single and vector form."""
 
 from wgp_gym.envs.arms import ArmsTask
+from wgp_gym.envs.knobs import KnobsTask
 from wgp_gym.envs.linear import LinearTask
 from wgp_gym.envs.lower_bound import LowerBoundTask
 from wgp_gym.envs.markov import MarkovTask
@@ -16,6 +17,7 @@ __all__ = [
     "ArmsTask",
     "BanditEnv",
     "BanditVectorEnv",
+    "KnobsTask",
     "LinearTask",
     "LowerBoundTask",
     "MarkovTask",

@@ -40,6 +40,7 @@ def stack(episodes: Sequence[Episode]) -> Episode:
         noise_scale=None if first.noise_scale is None else _column("noise_scale"),
         kernels=None if first.kernels is None else all_kernels(episodes),
         available=None if first.available is None else _column("available"),
+        parameters=None if first.parameters is None else _column("parameters"),
     )
 
 
@@ -96,4 +97,5 @@ def join(blocks: Sequence[Episode]) -> Episode:
         noise_scale=None if first.noise_scale is None else _column("noise_scale"),
         kernels=None if first.kernels is None else all_kernels(blocks),
         available=None if first.available is None else _column("available"),
+        parameters=None if first.parameters is None else _column("parameters"),
     )

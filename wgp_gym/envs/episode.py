@@ -69,6 +69,8 @@ class Episode:
             episode that has fewer than others are followed by zeros.
         noise_scale: Where an episode has its own, R.
         kernels: Where episodes have their own, the kernel; of a batch B of them.
+        parameters: Where functions are no expansions, but the task's `formula` evaluates them, its
+            parameters at the knots, `(K, P)`; the coefficients are none.
         available: Where arms come and go, which are there at each step, `(T, n)`: the optimum is
             theirs.
 
@@ -91,6 +93,7 @@ class Episode:
     noise_scale: float | Array | None = None
     kernels: tuple[Kernel, ...] | None = None
     available: Mask | None = None
+    parameters: Array | None = None
 
     def of_batch(self, i: int) -> Episode:
         """Return episode i of a batch."""
@@ -115,6 +118,7 @@ class Episode:
             noise_scale=None if scale is None else float(np.ravel(scale)[i]),
             kernels=None if self.kernels is None else self.kernels[i : i + 1],
             available=None if self.available is None else self.available[i],
+            parameters=None if self.parameters is None else self.parameters[i],
         )
 
 

@@ -23,7 +23,7 @@ from wgp_gym.envs.optimum import grid, number_of_points
 from wgp_gym.envs.rescaling import common_factor
 from wgp_gym.envs.task import Task, optional_bound
 from wgp_gym.kernels import make_kernel
-from wgp_gym.rkhs import Functions, interpolants
+from wgp_gym.rkhs import Functions, interpolants, solvable
 from wgp_gym.schedules import piecewise_constant
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_float, check_int, check_size, reject
@@ -34,7 +34,6 @@ OWNER = "LowerBoundTask"
 KERNELS = ("matern", "modified-matern")
 USUAL = {"horizon": 500, "blocks": 5, "points_per_dim^dim": 100}
 MAX_POINTS = 2_000  # of the domain, whose kernel matrix is solved
-SINGULAR = 1e-10  # eigenvalues from which on the interpolants' norms are right to 1e-5 or better
 
 
 class LowerBoundTask(Task):
@@ -110,7 +109,7 @@ class LowerBoundTask(Task):
         noise = make_noise("gaussian", noise_std, OWNER)
         places, width = needle_places(num_needles, points_per_dim, dim)
         values = bumps(domain, domain[places], width)
-        self._needles = interpolants(values, checked_matrix(made(domain, domain), lengthscale))
+        self._needles = interpolants(values, solvable(made(domain, domain), lengthscale, OWNER))
         self._epsilon = epsilon
         if epsilon is not None:
             self._epsilon = check_float("epsilon", epsilon, OWNER, SMALLEST, LARGEST)
@@ -191,11 +190,3 @@ def bumps(domain: Array, places: Array, width: float) -> Array:
     square = np.sum(((domain - places[:, None]) / width) ** 2, axis=2)
     inside = square < 1
     return np.where(inside, np.exp(1 - 1 / (1 - np.where(inside, square, 0.0))), 0.0)
-
-
-def checked_matrix(matrix: Array, lengthscale: float) -> Array:
-    """Return a kernel matrix that can be solved; else raise ValueError."""
-    if np.linalg.eigvalsh(matrix)[0] < SINGULAR:
-        rule = "shorter, or nu smaller: the kernel's matrix on the domain is singular"
-        reject("lengthscale", OWNER, rule, lengthscale)
-    return matrix

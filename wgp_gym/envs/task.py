@@ -123,6 +123,21 @@ class Task(ReadOnlyArrays, ABC):
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw one episode from the generator of its functions."""
 
+    def formula(self, parameters: Array, points: Array) -> Array:
+        """Return an episode's functions anywhere on the box, where they are no expansions.
+
+        A task whose episodes have `parameters` overrides it. Its arithmetic goes element by
+        element, so that a number does not depend on what else is evaluated.
+
+        Args:
+            parameters: Those of B functions, `(B, P)`.
+            points: Points for each, `(B, q, d)`.
+
+        Returns:
+            The expected rewards, `(B, q)`.
+        """
+        raise NotImplementedError
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "draw" in vars(cls) and "draw_batch" not in vars(cls):

@@ -15,7 +15,15 @@ import gymnasium
 import numpy as np
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_gym.envs import BanditEnv, BeamTask, MarkovTask, PricingTask, SyntheticTask, Task
+from wgp_gym.envs import (
+    BanditEnv,
+    BeamTask,
+    KnobsTask,
+    MarkovTask,
+    PricingTask,
+    SyntheticTask,
+    Task,
+)
 from wgp_gym.registration import ENVIRONMENTS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
@@ -27,6 +35,7 @@ LONG, SHORT = 2000, 240  # a task of more than `LONG` steps is recorded with `SH
 CONTEXTUAL = {"kernel": "linear", "dim": 2, "points_per_dim": 3, "contextual": True}
 DRAWN = {"noise_std": [0.05, 1.0], "lengthscale": [0.05, 0.5], "kernel": ["se", "matern"]}
 BOX = {"continuous": True, "antennas": 4, "num_beams": 16}
+FUNCTIONS = {"branin": {"function": "branin"}, "hartmann6": {"function": "hartmann6"}}
 LOGISTIC = {"link": "logistic", "horizon": SHORT, "num_arms": 5}
 
 
@@ -43,6 +52,9 @@ def cases() -> dict[str, tuple[str, dict[str, Any]]]:
             found[f"{entry.id}-short"] = (entry.id, {"horizon": SHORT})
         if task.contextual:
             found[f"{entry.id}-logistic"] = (entry.id, LOGISTIC)
+        if isinstance(task, KnobsTask):
+            found |= {f"{entry.id}-{name}": (entry.id, one) for name, one in FUNCTIONS.items()}
+            found[f"{entry.id}-grid"] = (entry.id, {"continuous": False})
         if isinstance(task, MarkovTask):
             found[f"{entry.id}-contextual"] = (entry.id, CONTEXTUAL)
         if isinstance(task, PricingTask):

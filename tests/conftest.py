@@ -63,6 +63,10 @@ OTHER_VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "WGPBandit-ArmsAbrupt-v0": [{"reward": "gaussian"}],
     "WGPBandit-Beam-v0": [{"continuous": True, "antennas": 4, "num_beams": 16}],
+    "WGPBandit-Knobs-v0": [
+        {"continuous": False, "points_per_dim": 6},
+        {"function": "branin", "points_per_dim": 12},
+    ],
 }
 
 NUMBERS = itertools.count(1)

@@ -34,7 +34,7 @@ INFO_TYPES = {
 
 
 ARMS = {"Stock": 29, "Table": 16, "Parking": 16, "Linear": 50, "Arms": 10}
-ARMS |= {"Pricing": 50, "Beam": 64, "Sensors": 46}
+ARMS |= {"Pricing": 50, "Beam": 64, "Sensors": 46, "News": 30}
 NOISES = {"Linear": 1.0, "Pricing": 20.0}  # of the others 0.1
 
 
@@ -45,8 +45,12 @@ def kind(name: str) -> str:
 
 
 def dimension(name: str, parameters: dict[str, Any]) -> int:
-    default = 2 if kind(name) == "Linear" else 1
-    return int(parameters.get("dim", default))
+    default = {"Linear": 2, "Knobs": 3}.get(kind(name), 1)
+    return 2 if "function" in parameters else int(parameters.get("dim", default))
+
+
+def on_a_box(name: str, parameters: dict[str, Any]) -> bool:
+    return bool(parameters.get("continuous", kind(name) == "Knobs"))
 
 
 def number_of_arms(name: str, parameters: dict[str, Any]) -> int:
@@ -75,9 +79,13 @@ def place(env: BanditEnv, action: Any, shown: NDArray[np.float32]) -> NDArray[np
 
 
 def check_info(info: dict[str, Any], env: BanditEnv) -> None:
-    assert set(info) == set(INFO_TYPES)
+    assert set(info) == set(INFO_TYPES) | ({"action_mask"} if env.task.masked else set())
     for key, value in info.items():
-        if key == "optimal_action" and isinstance(env.action_space, spaces.Box):
+        if key == "action_mask":
+            assert isinstance(value, np.ndarray)
+            assert (value.dtype, value.shape) == (np.int8, env.available().shape)
+            assert value.any()
+        elif key == "optimal_action" and isinstance(env.action_space, spaces.Box):
             assert isinstance(value, np.ndarray)
             assert value.shape == env.action_space.shape
             assert env.action_space.contains(value.astype(np.float32))
@@ -99,7 +107,7 @@ def test_stable_baselines3_checker(variant: Variant) -> None:
     name, parameters = variant
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        if parameters.get("continuous"):  # D is [0, 1]^d: its advice is another range
+        if on_a_box(name, parameters):  # D is [0, 1]^d: its advice is another range
             advice = "We recommend you to use a symmetric and normalized Box action space"
             warnings.filterwarnings("ignore", message=advice)
         check_for_sb3(gymnasium.make(name, **parameters))
@@ -110,7 +118,7 @@ def test_spaces(variant: Variant, make_env: Make) -> None:
     env = make_env(name, **parameters)
     dim, arms = dimension(name, parameters), number_of_arms(name, parameters)
     expected: spaces.Space[Any] = spaces.Discrete(arms)
-    if parameters.get("continuous"):
+    if on_a_box(name, parameters):
         expected = spaces.Box(0.0, 1.0, (dim,), np.float32)
     assert env.action_space == expected
     appended = arms * dim if env.problem.contextual else 0
@@ -130,7 +138,7 @@ def test_a_whole_episode(variant: Variant, make_env: Make) -> None:
     assert env.observation_space.contains(observation)
     assert not observation[:size].any()
     check_info(info, env)
-    zero = {key: info[key] for key in info if not key.startswith("optimal")}
+    zero = {key: info[key] for key in INFO_TYPES if not key.startswith("optimal")}
     assert not any(zero.values())
     assert info["optimal_reward"] >= env.expected_rewards().max() - 1e-12
     total, spent = 0.0, 0.0

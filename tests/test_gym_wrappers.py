@@ -202,7 +202,7 @@ def test_autoreset_is_the_vector_environment_of_one(environment_id: str, make_en
     for (*numbers, info), (*arrays, infos) in zip(found, expected, strict=True):
         for value, values in zip(numbers, arrays, strict=True):
             np.testing.assert_array_equal(value, values[0])
-        assert info == {key: infos[key][0] for key in info}
+        np.testing.assert_equal(info, {key: infos[key][0] for key in info})
 
 
 def native(name: str, batch: int, **parameters: Any) -> BanditVectorEnv:

@@ -37,6 +37,9 @@ ARMS = "wgp_gym.envs.arms:ArmsTask"
 PRICING = "wgp_gym.envs.pricing:PricingTask"
 BEAM = "wgp_gym.envs.beam:BeamTask"
 SENSORS = "wgp_gym.envs.sensors:SensorsTask"
+LOWER_BOUND = "wgp_gym.envs.lower_bound:LowerBoundTask"
+NEWS = "wgp_gym.envs.news:NewsTask"
+KNOBS = "wgp_gym.envs.knobs:KnobsTask"
 
 ENVIRONMENTS = (
     EnvironmentEntry(
@@ -128,6 +131,17 @@ ENVIRONMENTS = (
         "WGPBandit-Sensors-v0",
         "which of 46 sensors reads the largest value now, by a day's cycle and a drifting field",
         SENSORS,
+    ),
+    EnvironmentEntry(
+        "WGPBandit-LowerBound-v0",
+        "a needle that moves as often as it could be found: the hard case of theory",
+        LOWER_BOUND,
+    ),
+    EnvironmentEntry(
+        "WGPBandit-News-v0", "which of 30 headlines to show: they come, fade and go", NEWS
+    ),
+    EnvironmentEntry(
+        "WGPBandit-Knobs-v0", "a machine with continuous knobs whose best setting moves", KNOBS
     ),
 )
 

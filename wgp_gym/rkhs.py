@@ -12,10 +12,19 @@ from wgp_gym.arrays import frozen
 from wgp_gym.kernels import Kernel
 from wgp_gym.streams import integers_below
 from wgp_gym.types import Array
+from wgp_gym.validation import reject
 
-__all__ = ["DomainKernel", "Functions", "expansions", "interpolants", "linear_functions"]
+__all__ = [
+    "DomainKernel",
+    "Functions",
+    "expansions",
+    "interpolants",
+    "linear_functions",
+    "solvable",
+]
 
 MAX_STORED = 2_000  # points whose kernel matrix (32 MB) is kept
+SINGULAR = 1e-10  # the least eigenvalue with which interpolants' norms are right to 1e-5 or so
 
 
 class DomainKernel:
@@ -187,6 +196,23 @@ def interpolants(values: Array, matrix: Array) -> Functions:
     """
     coefficients = np.linalg.solve(matrix, values.T).T.astype(float)
     return Functions(np.arange(values.shape[1]), coefficients, values)
+
+
+def solvable(matrix: Array, lengthscale: float, owner: str) -> Array:
+    """Return the kernel matrix of the points of a domain, for `interpolants`.
+
+    Args:
+        matrix: The matrix, `(n, n)`.
+        lengthscale: The kernel's length.
+        owner: The task that has chosen it.
+
+    Raises:
+        ValueError: If the matrix is as good as singular.
+    """
+    if np.linalg.eigvalsh(matrix)[0] < SINGULAR:
+        rule = "shorter, or the kernel rougher: its matrix on the domain is singular"
+        reject("lengthscale", owner, rule, lengthscale)
+    return matrix
 
 
 def linear_functions(theta: Array) -> Functions:

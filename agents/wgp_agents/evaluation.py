@@ -19,7 +19,7 @@ from wgp_agents.registry import make
 from wgp_gym.types import Array
 from wgp_gym.validation import reject, seed_list
 
-__all__ = ["Evaluation", "Model", "all_over", "evaluate"]
+__all__ = ["Evaluation", "Model", "act", "all_over", "evaluate"]
 
 MOST_AT_ONCE = 100  # episodes of one batch
 MOST_SEEDS = 100_000  # of one call
@@ -104,8 +104,9 @@ def evaluate(
             these episodes whatever it was made from; or a model with `predict`, as
             stable-baselines3 trains them.
         env: An id, "module:id", or an environment, single or vector, in its wrappers: a model is
-            shown what it shows. With an id up to 100 episodes are played at once, and one where
-            each tells a kernel of its own.
+            shown what it shows, an agent the mask in its info, too, where arms come and go. With
+            an id up to 100 episodes are played at once, and one where each tells a kernel of its
+            own.
         seeds: The seeds, ints of at least 0, at most 100,000.
         deterministic: Whether a model is to play its likeliest action. What it draws otherwise does
             not follow from the seeds.
@@ -223,17 +224,28 @@ def seated(player: Player, env: Any) -> Agent | Model:
 def learned(agent: Agent, env: Any, seeds: list[int]) -> Array:
     """Play the episodes of these seeds with an agent that acts and observes."""
     given = seeds if agent.batched else seeds[0]
-    observation, _ = env.reset(seed=given)
+    observation, info = env.reset(seed=given)
     agent.reset(given)
-    returns, over, info = np.zeros(len(seeds)), False, {}
+    returns, over = np.zeros(len(seeds)), False
     rewards = LateRewards(agent)
     while not over:
-        action = agent.act(observation)
+        action = act(agent, observation, info)
         observation, reward, terminated, truncated, info = env.step(action)
         rewards.observe(action, reward, info)
         returns += reward
         over = all_over(terminated, truncated)
     return np.stack([final_regrets(info, len(seeds)), returns])
+
+
+def act(agent: Agent, observation: Any, info: dict[str, Any]) -> Any:
+    """Return what an agent plays, of the arms that an environment's info says are there.
+
+    An agent that does not keep to a mask is not shown it.
+    """
+    mask = info.get("action_mask")
+    if mask is None or not agent.takes_allowed:
+        return agent.act(observation)
+    return agent.act(observation, allowed=np.asarray(mask, bool))
 
 
 def predicted(model: Model, env: Any, seeds: list[int], deterministic: bool) -> Array:

@@ -2,8 +2,11 @@
 
 from wgp_gym.envs.arms import ArmsTask
 from wgp_gym.envs.beam import BeamTask
+from wgp_gym.envs.knobs import KnobsTask
 from wgp_gym.envs.linear import LinearTask
+from wgp_gym.envs.lower_bound import LowerBoundTask
 from wgp_gym.envs.markov import MarkovTask
+from wgp_gym.envs.news import NewsTask
 from wgp_gym.envs.pricing import PricingTask
 from wgp_gym.envs.random_task import RandomTask
 from wgp_gym.envs.sensors import SensorsTask
@@ -18,8 +21,11 @@ __all__ = [
     "BanditEnv",
     "BanditVectorEnv",
     "BeamTask",
+    "KnobsTask",
     "LinearTask",
+    "LowerBoundTask",
     "MarkovTask",
+    "NewsTask",
     "PricingTask",
     "RandomTask",
     "SensorsTask",

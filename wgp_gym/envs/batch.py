@@ -39,6 +39,8 @@ def stack(episodes: Sequence[Episode]) -> Episode:
         knots=None if first.knots is None else _column("knots"),
         noise_scale=None if first.noise_scale is None else _column("noise_scale"),
         kernels=None if first.kernels is None else all_kernels(episodes),
+        available=None if first.available is None else _column("available"),
+        parameters=None if first.parameters is None else _column("parameters"),
     )
 
 
@@ -94,4 +96,6 @@ def join(blocks: Sequence[Episode]) -> Episode:
         knots=None if first.knots is None else _column("knots"),
         noise_scale=None if first.noise_scale is None else _column("noise_scale"),
         kernels=None if first.kernels is None else all_kernels(blocks),
+        available=None if first.available is None else _column("available"),
+        parameters=None if first.parameters is None else _column("parameters"),
     )

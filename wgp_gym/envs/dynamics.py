@@ -16,7 +16,7 @@ from wgp_gym.envs.reward_functions import make_reward_functions
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
 from wgp_gym.streams import NOISE, child_generators, entropy_of
-from wgp_gym.types import Actions, Array, Info
+from wgp_gym.types import Actions, Array, Info, Mask
 
 __all__ = ["REWARD_LIMIT", "Dynamics"]
 
@@ -193,6 +193,17 @@ class Dynamics:
         t = self.next_step
         return self._functions.arms(t)
 
+    def available(self) -> Mask:
+        """Return which arms the next actions may choose, `(B, n)`: all, where none come and go.
+
+        On a box they are the points of its grid. After the end they are those of step T.
+        """
+        t = self.next_step
+        assert self._episodes is not None
+        if self._episodes.available is None:
+            return np.ones((self.batch, len(self.task.domain)), bool)
+        return np.array(self._episodes.available[:, t])
+
     def function_changes(self) -> NDArray[np.bool_]:
         """Return whether the next action meets another function than the last, `(B,)`.
 
@@ -231,10 +242,12 @@ class Dynamics:
         """Return the scorer's view: arrays `(B,)`, a continuous optimum `(B, d)`, and t, an int.
 
         It speaks of the functions just played; after a reset, of the optimum of the first ones.
-        The arrays are the core's own: whoever hands them on copies them.
+        The arrays are the core's own: whoever hands them on copies them. Where arms come and go,
+        "action_mask" `(B, n)` says which are there for the next action.
         """
         last = max(self.t - 1, 0)
         u = self._position[last]
+        mask = {"action_mask": self.available().astype(np.int8)} if self.task.masked else {}
         return {
             "t": self.t,
             "expected_reward": self._expected,
@@ -245,4 +258,5 @@ class Dynamics:
             "variation": self._variation[u],
             "sup_variation": self._sup_variation[u],
             "changed": self._changed[self._change[last]],
+            **mask,
         }

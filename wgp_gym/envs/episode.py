@@ -14,7 +14,8 @@ from wgp_gym.envs.optimum import Search
 from wgp_gym.kernels import Kernel
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, from_zero, with_zero
-from wgp_gym.types import Actions, Array, Floats32, Indices
+from wgp_gym.types import Actions, Array, Floats32, Indices, Mask
+from wgp_gym.validation import reject
 
 __all__ = [
     "BY_POSITION",
@@ -68,6 +69,10 @@ class Episode:
             episode that has fewer than others are followed by zeros.
         noise_scale: Where episodes have their own, what the task's noise and its R are times.
         kernels: Where episodes have their own, the kernel; of a batch B of them.
+        parameters: Where functions are no expansions, but the task's `formula` evaluates them, its
+            parameters at the knots, `(K, P)`; the coefficients are none.
+        available: Where arms come and go, which are there at each step, `(T, n)`: the optimum is
+            theirs.
 
     Of a `linear_episode` the coefficients are theta, and centres 0 .. d - 1 stand for the unit
     vectors, which are no points of the domain. Its values are link(theta^T phi) at every
@@ -87,6 +92,8 @@ class Episode:
     knots: Indices | None = None
     noise_scale: float | Array | None = None
     kernels: tuple[Kernel, ...] | None = None
+    available: Mask | None = None
+    parameters: Array | None = None
 
     def of_batch(self, i: int) -> Episode:
         """Return episode i of a batch."""
@@ -110,11 +117,17 @@ class Episode:
             knots=knots,
             noise_scale=None if scale is None else float(np.ravel(scale)[i]),
             kernels=None if self.kernels is None else self.kernels[i : i + 1],
+            available=None if self.available is None else self.available[i],
+            parameters=None if self.parameters is None else self.parameters[i],
         )
 
 
 def make_episode(
-    schedule: Schedule, functions: Functions, search: Search, norm_bound: float | None = None
+    schedule: Schedule,
+    functions: Functions,
+    search: Search,
+    norm_bound: float | None = None,
+    available: Mask | None = None,
 ) -> Episode:
     """Work out what a scorer needs to know.
 
@@ -123,12 +136,21 @@ def make_episode(
         functions: The knots.
         search: How to find a function's maximum on the decision set.
         norm_bound: The bound B where one was asked for; otherwise the largest norm in it.
+        available: Where arms come and go, which are there at each step, `(T, n)`; the schedule's
+            positions then are the steps.
+
+    Raises:
+        ValueError: If no arm is there at a step, or one that is not pays more than all that are.
     """
     differences = functions.differences()
     increments = schedule.increments(differences)
     moved = sup_increments(schedule, differences, search)
-    optimum = search.along(schedule, functions)
-    return scored(schedule, functions, optimum, increments, moved, norm_bound)
+    if available is None:
+        optimum = search.along(schedule, functions)
+    else:
+        optimum = best_available(schedule.along(functions).values, available)
+    drawn = scored(schedule, functions, optimum, increments, moved, norm_bound)
+    return replace(drawn, available=available)
 
 
 def scored(
@@ -226,6 +248,17 @@ def best_of(rewards: Array) -> tuple[Array, Indices]:
     """Return the largest of each row, and where the first of equals stands."""
     best = rewards.argmax(axis=-1)
     return np.take_along_axis(rewards, best[..., None], -1)[..., 0], best
+
+
+def best_available(rewards: Array, available: Mask) -> tuple[Array, Indices]:
+    """Return the largest of each row that is there, and where the first of equals stands."""
+    if not available.any(axis=-1).all():
+        reject("available", "an episode", "True for at least one arm at each step", available)
+    top, best = best_of(np.where(available, rewards, -np.inf))
+    if (rewards > top[..., None]).any():
+        rule = "True for an arm that pays more than all others"
+        reject("available", "an episode", rule, available)
+    return top, best
 
 
 def linear_rewards(theta: Array, features: Array, link: str) -> Array:

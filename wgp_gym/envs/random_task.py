@@ -109,6 +109,7 @@ class RandomTask(Task):
             reward_range=typical.reward_range,
             contextual=typical.contextual,
             link=typical.link,
+            masked=typical.masked,
         )
 
     def _plain(self, values: Mapping[str, Drawn], changes: int | Indices) -> Task:

@@ -8,7 +8,7 @@ from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule
 from wgp_gym.validation import reject
 
-__all__ = ["rescale"]
+__all__ = ["common_factor", "rescale"]
 
 PRECISION = 1e-6  # relative, of the norms and the variation that were asked for
 
@@ -99,3 +99,35 @@ def largest_first(
     root = np.sqrt(discriminant)
     high, low = ((-b + root) / a).min(), ((-b - root) / a).max()
     return float(high) if high >= max(low, 0.0) else -1.0
+
+
+def common_factor(
+    largest: float, spent: float, norm_bound: float | None, variation_budget: float | None
+) -> float:
+    """Return the factor that gives all functions the variation, or else the norm, asked for.
+
+    For tasks whose functions would be of another kind if their changes alone were rescaled.
+
+    Args:
+        largest: The largest norm of the functions.
+        spent: Their variation.
+        norm_bound: B >= 0, or None.
+        variation_budget: B_T >= 0, or None.
+
+    Raises:
+        ValueError: If functions that are zero or never change are to be larger, or no factor
+            meets both.
+    """
+    if variation_budget is None:
+        if norm_bound is None:
+            return 1.0
+        if largest == 0 and norm_bound > 0:
+            reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
+        return norm_bound / largest if largest > 0 else 0.0
+    if spent == 0 and variation_budget > 0:
+        reject("variation_budget", "a task that never changes", "None or 0", variation_budget)
+    factor = variation_budget / spent if spent > 0 else 1.0
+    if norm_bound is not None and factor * largest > (1 + PRECISION) * norm_bound:
+        rule = f"reachable with all norms within norm_bound = {norm_bound:g}"
+        reject("variation_budget", "this episode", rule, variation_budget)
+    return factor

@@ -74,7 +74,9 @@ def make_reward_functions(task: Task, drawn: Episode) -> RewardFunctions:
     """Return the reward functions of a batch of episodes of one task."""
     if task.contextual:
         return ChangingArmRewards(task, drawn)
-    return BoxRewards(task, drawn) if task.continuous else FixedArmRewards(task, drawn)
+    if not task.continuous:
+        return FixedArmRewards(task, drawn)
+    return BoxRewards(task, drawn) if drawn.parameters is None else FormulaRewards(task, drawn)
 
 
 class FixedArmRewards(RewardFunctions):
@@ -152,6 +154,27 @@ class BoxRewards(FixedArmRewards):
         """Return sum_j coefficients[b, j] k(points[b, 0], centres[b, j]), `(B,)`."""
         total: Array = np.sum(self._task.kernel(points, centres)[:, 0] * coefficients, axis=1)
         return total
+
+    def places(self, t: int, actions: Actions) -> Actions:
+        """Return the points themselves."""
+        return actions
+
+
+class FormulaRewards(FixedArmRewards):
+    """Any point of the box, by the task's formula; the grid's points are fixed arms.
+
+    Parameters stand still between changes: every position of the schedule is a knot.
+    """
+
+    def __init__(self, task: Task, drawn: Episode) -> None:
+        super().__init__(task, drawn)
+        assert drawn.parameters is not None
+        self._parameters = drawn.parameters  # (B, K, P)
+
+    def rewards_of(self, t: int, actions: Actions) -> Array:
+        """Evaluate the formula at points `(B, d)`."""
+        parameters = self._stood(self._parameters, self._left[self._position[t]])
+        return self._task.formula(parameters, np.asarray(actions, float)[:, None])[:, 0]
 
     def places(self, t: int, actions: Actions) -> Actions:
         """Return the points themselves."""

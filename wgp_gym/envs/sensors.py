@@ -17,7 +17,8 @@ from wgp_gym.datasets import read_table
 from wgp_gym.datasets.places import read_places
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import check_rounding, make_noise
+from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.rounding import check_rounding
 from wgp_gym.envs.sensor_field import FieldParameters, SensorField
 from wgp_gym.envs.table import REMEDY, check_columns, empirical_kernel, nugget_for, with_nugget
 from wgp_gym.envs.task import Task

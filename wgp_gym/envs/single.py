@@ -18,7 +18,7 @@ from wgp_gym.envs.interface import (
 from wgp_gym.envs.rendering import RENDER_MODES, checked_mode, render, view
 from wgp_gym.envs.task import Task
 from wgp_gym.problem import BanditProblem
-from wgp_gym.types import Action, Array, Floats32, Info, Json
+from wgp_gym.types import Action, Array, Floats32, Info, Json, Mask
 from wgp_gym.validation import seed_list
 
 __all__ = ["BanditEnv"]
@@ -82,13 +82,16 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
     The same keys after `reset` and `step`: `t`, `expected_reward` f_t(x_t), `optimal_reward`,
     `optimal_action`, `regret`, `cumulative_regret`, `variation` (RKHS) and `sup_variation` spent
     up to f_t, `changed` (f_t differs from f_{t-1}). After `reset` the optimum is that of f_1 and
-    the rest is 0 or False.
+    the rest is 0 or False. Where arms come and go (`NewsTask`) there is `action_mask`, too: which
+    arms are there for the next action, `(n,)` of int8, as `Discrete.sample(mask)` takes it. Any
+    arm may be played; one that is not there pays what the task says.
 
     ## Arguments
-    Those of the task: see `SyntheticTask`, `MarkovTask`, `stock_task`, `table_task`, `LinearTask`
-    and `ArmsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and
-    the plays so far. Where rewards are not 0 or 1, `noise` is "gaussian", "student-t", "laplace",
-    "heteroscedastic" or "outliers": see `wgp_gym.envs.noise.make_noise`.
+    Those of the task: see `SyntheticTask`, `MarkovTask`, `stock_task`, `table_task`, `LinearTask`,
+    `ArmsTask`, `LowerBoundTask` and `NewsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's
+    view of f_t, its optimum and the plays so far. Where rewards are not 0 or 1, `noise` is
+    "gaussian", "student-t", "laplace", "heteroscedastic" or "outliers": see
+    `wgp_gym.envs.noise.make_noise`.
 
     Where the task's class names them in `drawable`, arguments may be laws, drawn anew for each
     episode, from a stream of their own: `noise_std=[0.05, 1.0]`, `lengthscale=[0.05, 0.5]` and
@@ -175,6 +178,8 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
             info[name] = info[name].item()
         best = info["optimal_action"]
         info["optimal_action"] = best[0].copy() if self.task.continuous else best.item()
+        if self.task.masked:
+            info["action_mask"] = info["action_mask"][0].copy()
         return info
 
     def expected_rewards(self) -> Array:
@@ -192,6 +197,17 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
         """Return where this function is largest: an arm's index, or a point `(d,)`."""
         best = self.dynamics.optimal_actions()[0]
         return best if self.task.continuous else int(best)
+
+    def available(self) -> Mask:
+        """Return which arms the next action may choose, `(n,)`: all, where none come and go.
+
+        Raises:
+            ResetNeeded: If there was no reset yet.
+        """
+        there: Mask = self.dynamics.available()[0]
+        return there
+
+    action_masks = available  # sb3-contrib's name for it
 
     def function_changes(self) -> bool:
         """Return whether the next action meets another function than the one before it.

@@ -24,7 +24,7 @@ from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule, position_per_step
 from wgp_gym.streams import FUNCTIONS, Stream
 from wgp_gym.threads import over_parts
-from wgp_gym.types import Array, Floats32
+from wgp_gym.types import Array, Floats32, Mask
 from wgp_gym.validation import check_bool, check_float, reject
 
 __all__ = ["Task", "load_task"]
@@ -53,6 +53,8 @@ class Task(ReadOnlyArrays, ABC):
         contextual: Whether the arms are drawn anew at each step. The domain then only gives
             their shape, and the kernel has features.
         link: What the expected reward is of the function in the RKHS. See `BanditProblem`.
+        masked: Whether arms come and go: an episode then says which are there at each step, and
+            so does the environment, for the next action.
 
     Attributes:
         drawable: Of the class: which keywords may be laws in an environment's arguments, and set
@@ -79,11 +81,12 @@ class Task(ReadOnlyArrays, ABC):
         reward_range: tuple[float, float] | None = None,
         contextual: bool = False,
         link: Literal["identity", "logistic"] = "identity",
+        masked: bool = False,
     ) -> None:
         owner = type(self).__name__
         self.kernel = kernel
         self.domain = frozen(domain)  # learners are handed this very array
-        self.schedule = position_per_step(schedule) if contextual else schedule
+        self.schedule = position_per_step(schedule) if contextual or masked else schedule
         self.noise = GaussianNoise(0.1) if noise is None else noise
         self.norm_bound = optional_bound("norm_bound", norm_bound, owner)
         self.variation_budget = optional_bound("variation_budget", variation_budget, owner)
@@ -98,6 +101,9 @@ class Task(ReadOnlyArrays, ABC):
             rule = f"False for the kernel {type(kernel).__name__}, which has no finite features"
             reject("contextual", owner, rule, contextual)
         self.link = link
+        self.masked = check_bool("masked", masked, owner)
+        if self.masked and (continuous or contextual):
+            reject("masked", owner, "False on a box, or where arms are drawn anew", masked)
         self._search: Search = BoxSearch(kernel, self.domain) if continuous else PointSearch()
 
     @property
@@ -116,6 +122,21 @@ class Task(ReadOnlyArrays, ABC):
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw one episode from the generator of its functions."""
+
+    def formula(self, parameters: Array, points: Array) -> Array:
+        """Return an episode's functions anywhere on the box, where they are no expansions.
+
+        A task whose episodes have `parameters` overrides it. Its arithmetic goes element by
+        element, so that a number does not depend on what else is evaluated.
+
+        Args:
+            parameters: Those of B functions, `(B, P)`.
+            points: Points for each, `(B, q, d)`.
+
+        Returns:
+            The expected rewards, `(B, q)`.
+        """
+        raise NotImplementedError
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -168,16 +189,24 @@ class Task(ReadOnlyArrays, ABC):
             return Functions.stack([self.rescaled(functions.of_episode(i)) for i in range(count)])
         return rescale(self.schedule, functions, self.norm_bound, self.variation_budget)
 
-    def episode(self, functions: Functions, arms: Floats32 | None = None) -> Episode:
+    def episode(
+        self,
+        functions: Functions,
+        arms: Floats32 | None = None,
+        available: Mask | None = None,
+    ) -> Episode:
         """Return the episode with these functions at the knots, rescaled as was asked for.
 
         Args:
             functions: The K knots, on the domain; where arms are drawn anew `linear_functions`
                 of their vectors. Those of a batch make a batch.
             arms: Where arms are drawn anew, those of every step, `(T, n, d)`, in [0, 1].
+            available: Of a `masked` task, which arms are there at each step, `(T, n)`, at least
+                one. What the others pay, the functions say: no more than the best that is there.
 
         Raises:
-            ValueError: If a function is not finite, or a budget cannot be met.
+            ValueError: If a function is not finite, a budget cannot be met, or arms that are not
+                there pay too much.
         """
         finite = np.isfinite(functions.values)
         if not finite.all():
@@ -185,7 +214,8 @@ class Task(ReadOnlyArrays, ABC):
             reject("functions", owner, "finite on the domain", functions.values[~finite].item(0))
         functions = self.rescaled(functions)
         if arms is None:
-            return make_episode(self.schedule, functions, self._search, self.norm_bound)
+            assert (available is not None) == self.masked
+            return make_episode(self.schedule, functions, self._search, self.norm_bound, available)
         features = self.kernel.feature_map()
         assert features is not None  # the constructor has refused any other
         bound, link = self.norm_bound, self.link

@@ -191,6 +191,12 @@ class BanditVectorEnv(TaskPlayer, gymnasium.vector.VectorEnv[Floats32, Action, A
         """Return where these functions are largest: arms `(B,)`, or points `(B, d)`."""
         return self.dynamics.optimal_actions()
 
+    def available(self) -> Mask:
+        """Return which arms the next actions may choose, `(B, n)`: all, where none come and go."""
+        return self.dynamics.available()
+
+    action_masks = available  # sb3-contrib's name for it
+
     def function_changes(self) -> Mask:
         """Return whether the next actions meet other functions than those before them, `(B,)`."""
         return self.dynamics.function_changes()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.accepted import environment_spec
 from wgp_agents.core.access import truth_reader
-from wgp_agents.evaluation import all_over
+from wgp_agents.evaluation import act, all_over
 from wgp_agents.late_rewards import LateRewards
 from wgp_gym.types import Array
 from wgp_gym.validation import seed_list
@@ -81,6 +81,7 @@ def rollout(
 ) -> Rollout:
     """Play one episode from its start to its end, that of the task or, if earlier, of a wrapper.
 
+    Where arms come and go, an agent that takes a mask keeps to those that are there.
     Of rewards that come late (`wgp_gym.wrappers.DelayedRewards`) the agent is told when they
     arrive; the "reward" of a step in what is returned is that of its play all the same.
 
@@ -98,13 +99,13 @@ def rollout(
     Raises:
         ValueError: If sub-environments end at different steps.
     """
-    observation, _ = env.reset(seed=seed)
+    observation, info = env.reset(seed=seed)
     agent.reset(seed if agent_seed is None else agent_seed)
     horizon, played = agent.problem.known_horizon("rollout"), 0
     steps: dict[str, NDArray[Any]] = {}
     over, rewards = False, LateRewards(agent)
     while not over and played < horizon:
-        action = agent.act(observation)
+        action = act(agent, observation, info)
         observation, reward, terminated, truncated, info = env.step(action)
         rewards.observe(action, reward, info)
         # Where the step that ends an episode begins the next one, it keeps the old one's info.

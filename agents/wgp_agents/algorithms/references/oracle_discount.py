@@ -116,7 +116,8 @@ class OracleDiscount(Agent):
         agent.reset(seeds)
         plays = []
         while not dynamics.over:
-            plays.append(agent.act(dynamics.observation()))
+            there = dynamics.available() if dynamics.task.masked else None
+            plays.append(agent.act(dynamics.observation(), allowed=there))
             dynamics.step(plays[-1])
             agent.observe(plays[-1], dynamics.reward)
         regret: Array = dynamics.info()["cumulative_regret"]

@@ -37,7 +37,7 @@ def fence(
 class _Inline(InlineProcessor):
     """An equation within a line."""
 
-    def handleMatch(  # noqa: N802
+    def handleMatch(
         self, m: re.Match[str], data: str
     ) -> tuple[Element | str | None, int | None, int | None]:
         """Return a place that holds the MathML, and where the equation begins and ends."""
@@ -47,6 +47,6 @@ class _Inline(InlineProcessor):
 class Equations(Extension):
     """Equations within a line, for Python-Markdown."""
 
-    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+    def extendMarkdown(self, md: Markdown) -> None:
         """Look for equations before code."""
         md.inlinePatterns.register(_Inline(r"\$`([^`]+)`\$", md), "equation", BEFORE_CODE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import ziamath
 from mkdocs.structure.files import File
 
 from scripts.pages import api
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
+FONT = "STIXTwoMath-Regular.ttf"  # of equations; ziamath brings it
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -23,6 +25,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     elsewhere = ((made, (ROOT / source).read_text("utf-8")) for source, made in PAGES.items())
     for path, text in (*elsewhere, *api.pages()):
         files.append(File.generated(config, path, content=text))
+    font = Path(str(ziamath.__file__)).parent / "fonts" / FONT
+    files.append(File.generated(config, f"assets/{FONT}", abs_src_path=str(font)))
     return files
 
 

@@ -1,1 +1,1 @@
-"""What `make docs` needs beside MkDocs: links, equations, lists, the gallery, notebooks, the API."""
+"""What `make docs` needs beside MkDocs: links, equations, the gallery, notebooks, API."""

@@ -28,9 +28,9 @@ STEPS, SEED, COLOURS = 60, 1, 64
 
 TOP = """# Gallery
 
-Every environment that `import wgp_gym` registers, as it is without arguments, after {steps} random plays. The picture is a
-scorer's view (`render_mode="rgb_array"`): an agent sees its own plays and rewards. What the keywords mean:
-[environments.md](environments.md).
+Every environment that `import wgp_gym` registers, as it is without arguments, after {steps}
+random plays. The picture is a scorer's view (`render_mode="rgb_array"`): an agent sees its own
+plays and rewards. What the keywords mean: [environments.md](environments.md).
 """
 PAPER = "[Deng22] Deng et al. Weighted GP Bandits for Non-stationary Environments. AISTATS 2022."
 
@@ -79,7 +79,7 @@ def facts(entry: EnvironmentEntry) -> str:
 
 
 def keywords_of(entry: EnvironmentEntry) -> str:
-    """Return the keywords that an id takes beside its own, with defaults where one line says them."""
+    """Return the keywords that an id takes beside its own, and their defaults."""
     task = load_task(entry.task)
     stated = inspect.signature(task).parameters
     taken = [name for name in keywords(task) if name not in entry.kwargs]

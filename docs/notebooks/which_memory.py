@@ -2,8 +2,8 @@
 # # Which memory?
 #
 # A function drifts while we look for its maximum. Old rewards speak of another function than
-# today's, so a learner must forget; but each reward that it forgets was paid for. Four ways to
-# forget, and one agent that finds out by itself, on the same 50 episodes.
+# today's, so a learner must forget; but each reward that it forgets was paid for. Four
+# memories, and one agent that finds out by itself, on the same 50 episodes.
 
 # %%
 import matplotlib.pyplot as plt
@@ -35,9 +35,9 @@ memories = {
     "sw-gp-ucb": [regrets("sw-gp-ucb", window=length) for length in LENGTHS],
     "r-gp-ucb": [regrets("r-gp-ucb", restart_period=length) for length in LENGTHS],
 }
-print("memory", *LENGTHS, sep="\t")
+print(f"{'memory':10}", *(f"{length:5}" for length in LENGTHS))
 for name, found in memories.items():
-    print(name, *(f"{one.mean():.0f}" for one in found), sep="\t")
+    print(f"{name:10}", *(f"{one.mean():5.0f}" for one in found))
 
 # %% [markdown]
 # ## One that forgets nothing, and one that is told nothing

@@ -37,7 +37,7 @@ def fence(
 class _Inline(InlineProcessor):
     """An equation within a line."""
 
-    def handleMatch(
+    def handleMatch(  # type: ignore[override]  # types-Markdown has the older form's
         self, m: re.Match[str], data: str
     ) -> tuple[Element | str | None, int | None, int | None]:
         """Return a place that holds the MathML, and where the equation begins and ends."""

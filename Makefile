@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile \
   --no-loadscope-reorder
 
-.PHONY: reproduce verify compare models test test-slow harnesses lint style types quick-tests clean
+.PHONY: reproduce verify compare models test test-slow docs harnesses lint style types quick-tests clean
 reproduce: .venv/core.stamp
 	$(BIN)/wgp-gym reproduce
 
@@ -32,6 +32,10 @@ test-slow: .venv/browser.stamp .venv/postgres.stamp
 	$(PYTEST) -m slow
 	NUMBA_BOUNDSCHECK=1 $(PYTEST)
 
+# The site, in site/. A warning, as of a link that leads nowhere, is an error.
+docs: .venv/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
 harnesses: .venv-harnesses/stamp
 	.venv-harnesses/bin/python -m pytest -m "slow or not slow" tests/test_harness_examples.py tests/test_benchmark_cluster.py
 
@@ -55,7 +59,7 @@ types: .venv/dev.stamp
 	touch $@
 
 .venv/dev.stamp: .venv/rl.stamp
-	$(PIP) -e '.[rl,tables,dask,live,postgres,dev]'
+	$(PIP) -e '.[rl,tables,dask,live,postgres,docs,dev]'
 	touch $@
 
 # The report's page is tested in a real browser. The continuous integration gets one; elsewhere,
@@ -81,4 +85,4 @@ types: .venv/dev.stamp
 	touch $@
 
 clean:
-	rm -rf .venv .venv-harnesses .mypy_cache .ruff_cache .pytest_cache results
+	rm -rf .venv .venv-harnesses .mypy_cache .ruff_cache .pytest_cache results site

@@ -1,0 +1,1 @@
+"""What `make docs` needs beside MkDocs: links, equations, the gallery, notebooks, API."""

@@ -49,7 +49,10 @@ def test_who_takes_part() -> None:
     labels = [agent.label for agent in suites.contestants()]
     assert {"WGP-UCB", "Adaptive WGP-UCB", "Learned WGP-UCB", "random"} <= set(labels)
     assert not {"oracle", "policy", "PPO"} & set(labels)
-    assert len(suites.HINDSIGHT) == len(suites.DISCOUNTS) * len(suites.WIDTHS)
+    grid = suites.hindsight(suites.Contest("functions", "any", "WGPBandit-Pricing-v0"))
+    assert len(grid) == len(suites.DISCOUNTS) * len(suites.WIDTHS)
+    widths = {agent.parameters["confidence_width"] for agent in grid}
+    assert widths == {20.0 * width for width in suites.WIDTHS}  # its noise has the scale 20
     again = suites.named("wgp-ucb", {})
     with pytest.raises(ValueError, match="one that does not take part already"):
         suites.contestants([again])
@@ -126,7 +129,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (suites, playing):
         monkeypatch.setattr(module, "CONTESTS", contests)
         monkeypatch.setattr(module, "BOARDS", ("functions", "K arms"))
-        monkeypatch.setattr(module, "HINDSIGHT", suites.HINDSIGHT[:2])
+    monkeypatch.setattr(suites, "WIDTHS", (1.0,))
+    monkeypatch.setattr(suites, "DISCOUNTS", (0.9, 1.0))
     few = {name: AGENTS[name] for name in ("wgp-ucb", "ucb1", "random", "d-glm-ucb")}
     monkeypatch.setattr(suites, "AGENTS", few)
 

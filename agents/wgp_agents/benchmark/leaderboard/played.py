@@ -13,11 +13,12 @@ from wgp_agents.benchmark.folder import TIMINGS, ResultsFolder, slug
 from wgp_agents.benchmark.leaderboard.suites import (
     BOARDS,
     CONTESTS,
-    HINDSIGHT,
+    FIXED,
     Contest,
     Suite,
     contestants,
     experiment,
+    hindsight,
 )
 from wgp_agents.benchmark.parallel import Workers
 from wgp_agents.benchmark.plan import faults_in
@@ -77,14 +78,15 @@ def with_earlier(own: Sequence[AgentSpec], folder: Path) -> list[AgentSpec]:
         there = ResultsFolder.open(folder).experiment.agents
     except ValueError:
         return list(own)
-    ours = {agent.label for agent in (*contestants(), *HINDSIGHT)}
-    earlier = [agent for agent in there if agent.label not in ours]
+    ours = {agent.label for agent in contestants()}
+    others = [agent for agent in there if agent.label not in ours]
+    earlier = [agent for agent in others if not agent.label.startswith(FIXED)]
     return [*earlier, *(agent for agent in own if agent not in earlier)]
 
 
 def fitting(contest: Contest, suite: Suite, agents: list[AgentSpec]) -> list[AgentSpec]:
     """Return those who can play a task, beside the grid of hindsight."""
-    everybody = experiment(contest, suite, [*agents, *HINDSIGHT])
+    everybody = experiment(contest, suite, [*agents, *hindsight(contest)])
     refused = {label for label, _ in faults_in(everybody.tasks[0], everybody)}
     return [agent for agent in everybody.agents if agent.label not in refused]
 
@@ -102,16 +104,17 @@ def read_boards(out: Path) -> list[Board]:
 def board_of(name: str, results: dict[Contest, Results]) -> Board:
     """Return one board."""
     own = {contest: found for contest, found in results.items() if contest.board == name}
-    grid = {agent.label for agent in HINDSIGHT}
     present = [{agent.label for agent in found.experiment.agents} for found in own.values()]
     first = next(iter(own.values())).experiment.agents
-    agents = [a for a in first if a.label not in grid and all(a.label in p for p in present)]
+    agents = [a for a in first if all(a.label in labels for labels in present)]
+    agents = [agent for agent in agents if not agent.label.startswith(FIXED)]
     regrets: dict[str, dict[str, Array]] = {}
     best, chosen = {}, {}
     for contest, found in own.items():
         task = contest.name
         regrets[task] = {a.label: found.final_regret(task, a.label) for a in agents}
-        fixed = {one: found.final_regret(task, one) for one in found.agents if one in grid}
+        grid = [label for label in found.agents if label.startswith(FIXED)]
+        fixed = {label: found.final_regret(task, label) for label in grid}
         chosen[task] = min(fixed, key=lambda label: fixed[label].mean())
         best[task] = fixed[chosen[task]]
     return Board(name, regrets, best, chosen, seconds_of(own, agents), agents)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
+
+import gymnasium
+import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec
 from wgp_agents.benchmark.files import JSON
@@ -14,7 +19,7 @@ __all__ = [
     "BOARDS",
     "CONTESTS",
     "DISCOUNTS",
-    "HINDSIGHT",
+    "FIXED",
     "RANDOM",
     "SUITES",
     "WIDTHS",
@@ -22,11 +27,13 @@ __all__ = [
     "Suite",
     "contestants",
     "experiment",
+    "hindsight",
     "named",
 ]
 
 DISCOUNTS = (1.0, 0.99, 0.97, 0.95, 0.9, 0.8)
-WIDTHS = (0.1, 0.3, 1.0, 3.0)
+WIDTHS = (0.1, 1.0, 3.0, 10.0, 30.0)  # in units of R
+FIXED = "fixed: "  # how the labels of the grid begin
 RANDOM = agent_entry("random").title
 NO_CONTESTANTS = ("policy",)  # it is whatever it is given
 
@@ -82,28 +89,49 @@ CONTESTS = (
     Contest(FUNCTIONS, "abrupt", "WGPBandit-Abrupt-v0"),
     Contest(FUNCTIONS, "abrupt, noise 1", "WGPBandit-Abrupt-v0", kwargs={"noise_std": 1.0}),
     Contest(FUNCTIONS, "slow", "WGPBandit-Slow-v0"),
-    Contest(FUNCTIONS, "slow, noise 1", "WGPBandit-Slow-v0", kwargs={"noise_std": 1.0}),
     Contest(FUNCTIONS, "stationary", "WGPBandit-Stationary-v0"),
+    Contest(FUNCTIONS, "recurring", "WGPBandit-Recurring-v0"),
+    Contest(FUNCTIONS, "hidden", "WGPBandit-Hidden-v0"),
     Contest(FUNCTIONS, "Markov", "WGPBandit-Markov-v0"),
     Contest(FUNCTIONS, "stocks", "WGPBandit-Stock-v0", 800),
     Contest(FUNCTIONS, "car parks", "WGPBandit-Parking-v0", 1000),
+    Contest(FUNCTIONS, "pricing", "WGPBandit-Pricing-v0"),
+    Contest(FUNCTIONS, "beams", "WGPBandit-Beam-v0"),
+    Contest(FUNCTIONS, "sensors", "WGPBandit-Sensors-v0", 288),
+    Contest(
+        FUNCTIONS,
+        "knobs",
+        "WGPBandit-Knobs-v0",
+        kwargs={"continuous": False, "points_per_dim": 5},
+    ),
+    Contest(FUNCTIONS, "needles", "WGPBandit-LowerBound-v0"),
     Contest(LINES, "linear, abrupt", "WGPBandit-LinearAbrupt-v0", 6000),
     Contest(LINES, "linear, slow", "WGPBandit-LinearSlow-v0", 6000),
     Contest(NEW_ARMS, "linear, new arms", "WGPBandit-LinearContextual-v0", 6000),
     Contest(FREE_ARMS, "arms, abrupt", "WGPBandit-ArmsAbrupt-v0", 5000),
     Contest(FREE_ARMS, "arms, drifting", "WGPBandit-ArmsDrift-v0", 5000),
+    Contest(FREE_ARMS, "news", "WGPBandit-News-v0"),
 )
 NOT_PLAYED = {"WGPBandit-Table-v0": "bare it is WGPBandit-Parking-v0's table"}
 
-HINDSIGHT = tuple(
-    AgentSpec(
-        f"fixed: discount {discount}, width {width}",
-        "wgp-ucb",
-        {"discount": discount, "confidence_width": width},
+
+@cache
+def hindsight(contest: Contest) -> tuple[AgentSpec, ...]:
+    """Return the grid of fixed parameters, of which the best in hindsight is the unit of a task.
+
+    It is the same for all tasks: widths are in units of the noise's scale R, as lambda = R^2 is.
+    """
+    with closing(gymnasium.make(contest.id, **contest.kwargs)) as env:
+        noise = float(np.max(env.unwrapped.problem.known_noise("the leaderboard")))  # type: ignore[attr-defined]
+    return tuple(
+        AgentSpec(
+            f"{FIXED}discount {discount}, width {width} R",
+            "wgp-ucb",
+            {"discount": discount, "confidence_width": width * noise},
+        )
+        for discount in DISCOUNTS
+        for width in WIDTHS
     )
-    for discount in DISCOUNTS
-    for width in WIDTHS
-)
 
 
 def contestants(own: Sequence[AgentSpec] = ()) -> list[AgentSpec]:
@@ -120,9 +148,9 @@ def contestants(own: Sequence[AgentSpec] = ()) -> list[AgentSpec]:
         if not (entry.reference or entry.extra or entry.name in NO_CONTESTANTS)
     ]
     found = [*ours, *own]
-    labels = [one.label for one in (*found, *HINDSIGHT)]
+    labels = [one.label for one in found]
     for label in labels:
-        if labels.count(label) > 1:
+        if labels.count(label) > 1 or label.startswith(FIXED):
             reject("agent", "the leaderboard", "one that does not take part already", label)
     return found
 

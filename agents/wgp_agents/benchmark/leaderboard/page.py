@@ -51,7 +51,8 @@ def markdown(
         "geometric mean over the board's tasks, with its 95 % bootstrap interval. In hindsight: "
         f"`wgp-ucb` with each discount of {discounts} and each constant width of {widths} times "
         "the noise's scale, the least mean regret in each task. **rank**: by the ratio, with the "
-        "interval of the same resamples. **worst**: the largest regret of a run over the same. **goes by**: what an "
+        "interval of the same resamples. **worst**: the largest regret of a run over the same. "
+        "**goes by**: what an "
         "agent's plays depend on beside plays and rewards, found by telling it something else; who "
         "goes by more was told more. **µs**: microseconds of a step of one learner, environment "
         "and all, in the task where that was least. Then the ratio in each task.",

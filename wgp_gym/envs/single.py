@@ -88,8 +88,8 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
 
     ## Arguments
     Those of the task: see `SyntheticTask`, `MarkovTask`, `stock_task`, `table_task`, `LinearTask`,
-    `ArmsTask`, `LowerBoundTask` and `NewsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's
-    view of f_t, its optimum and the plays so far.
+    `ArmsTask`, `LowerBoundTask`, `NewsTask` and `KnobsTask`. `render_mode`: "rgb_array" or "ansi",
+    a scorer's view of f_t, its optimum and the plays so far.
 
     Where the task's class names them in `drawable`, arguments may be laws, drawn anew for each
     episode, from a stream of their own: `noise_std=[0.05, 1.0]`, `lengthscale=[0.05, 0.5]` and

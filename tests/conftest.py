@@ -79,6 +79,11 @@ def bare(name: str, **parameters: Any) -> BanditEnv:
     return env
 
 
+def as_arms(name: str) -> dict[str, Any]:
+    """Return the arguments that make the environment of an id one of arms."""
+    return {"continuous": False} if bare(name).task.continuous else {}
+
+
 def variants() -> list[Variant]:
     """List every id made bare, and those that take them with the variants above."""
     found: list[Variant] = []

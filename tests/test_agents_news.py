@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import wgp_agents
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.evaluation import act
-from wgp_gym.envs import BanditEnv, NewsTask, Task
+from wgp_gym.envs import BanditEnv, NewsTask, SyntheticTask, Task
 from wgp_gym.envs.episode import Episode
 from wgp_gym.kernels import Empirical, Linear
 from wgp_gym.rkhs import linear_functions
@@ -88,14 +88,14 @@ def test_the_best_discount_in_hindsight_keeps_to_the_mask() -> None:
 
 
 def test_the_mask_pays() -> None:
-    """Of the same ten episodes, clearly more is lost without it."""
+    """Of the same ten episodes: 117 with the mask, 165 without it."""
     env = make_vector(NAME, 10, horizon=500)
     regrets = []
     for sees in (True, False):
-        agent = wgp_agents.make("adaptive-wgp-ucb", env)
+        agent = wgp_agents.make("ucb1", env)
         agent.takes_allowed = sees
         regrets.append(rollout(agent, env, seed=0)["cumulative_regret"][:, -1].mean())
-    assert regrets[0] < 0.9 * regrets[1]
+    assert regrets[0] < 0.8 * regrets[1]
 
 
 class Shifts(Task):
@@ -138,6 +138,14 @@ def test_masks_that_cannot_be() -> None:
         BanditEnv(Shifts(there)).reset(seed=0)
     with pytest.raises(ValueError, match=r"'available' .* at least one arm at each step"):
         BanditEnv(Shifts(np.zeros((6, 3), bool))).reset(seed=0)
+    for wrong in (np.ones((5, 3), bool), np.ones((6, 3), np.int8), None):
+        rule = r"'available' parameter of Shifts.episode must be an array \(6, 3\) of bools"
+        with pytest.raises(ValueError, match=rule):
+            BanditEnv(Shifts(wrong)).reset(seed=0)  # type: ignore[arg-type]
+    plain = SyntheticTask("constant", horizon=6, points_per_dim=3)
+    functions = linear_functions(np.ones((1, 3)))
+    with pytest.raises(ValueError, match=r"'available' .* must be None where all arms stay"):
+        plain.episode(functions, available=np.ones((6, 3), bool))
 
 
 class Wrong(Task):
@@ -173,3 +181,17 @@ def test_a_mask_of_ints_is_one_of_truths() -> None:
     assert {act(agent, observation, info) for _ in range(200)} == set(
         np.flatnonzero(info["action_mask"]).tolist()
     )
+
+
+def test_what_sb3_contrib_asks_for() -> None:
+    from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    envs = DummyVecEnv([lambda: gymnasium.make(NAME, horizon=9)] * 2)
+    envs.seed(0)
+    envs.reset()
+    assert is_masking_supported(envs)
+    masks = get_action_masks(envs)
+    assert masks.shape == (2, 30)
+    for i, mask in enumerate(masks):
+        np.testing.assert_array_equal(mask, envs.reset_infos[i]["action_mask"])

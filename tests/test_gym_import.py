@@ -202,7 +202,7 @@ def test_playing_is_light() -> None:
         "from wgp_gym.registration import ENVIRONMENTS\n"
         "for entry in ENVIRONMENTS:\n"
         "    env = gymnasium.make(entry.id)\n"
-        "    env.reset(seed=0); env.step(0)\n"
+        "    env.reset(seed=0); env.step(env.action_space.sample())\n"
         "print(*sys.modules)\n"
     )
     assert not set(run(program).split()) & set(HEAVY)

@@ -194,7 +194,7 @@ def test_moves_have_their_length_and_all_directions() -> None:
     drawn = episode(3, dim=2, num_peaks=100, horizon=200, severity=0.02, points_per_dim=2)
     heights, centres = parts(drawn, 100, 2)
     moves = np.diff(centres, axis=0)
-    inside = ((centres > 0.02) & (centres < 0.98)).all(axis=2)
+    inside: NDArray[np.bool_] = np.all(np.abs(centres - 0.5) < 0.48, axis=2)
     free = moves[inside[1:] & inside[:-1]]
     np.testing.assert_allclose(np.hypot(*free.T), 0.02, rtol=1e-9)
     angles = (np.arctan2(*free.T) / (2 * np.pi)) % 1

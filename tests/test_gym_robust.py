@@ -19,7 +19,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import tasks_of
+from conftest import as_arms, tasks_of
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
@@ -118,7 +118,7 @@ def zero_dimensional(arm: int) -> NDArray[Any]:
 def test_every_form_of_an_arm_gives_the_same(
     environment_id: str, make_env: Make, form: Callable[[int], Any]
 ) -> None:
-    env, twin = make_env(environment_id), make_env(environment_id)
+    env, twin = (make_env(environment_id, **as_arms(environment_id)) for _ in range(2))
     np.testing.assert_equal(env.reset(seed=SEED), twin.reset(seed=SEED))
     for arm in (3, 0, 9):
         found, expected = env.step(form(arm)), twin.step(arm)
@@ -131,7 +131,7 @@ def test_every_form_of_an_arm_gives_the_same(
 
 @pytest.mark.parametrize("form", [list, tuple, np.int32, np.uint8])
 def test_every_form_of_the_arms_of_a_batch_gives_the_same(environment_id: str, form: Any) -> None:
-    env, twin = make_vector(environment_id, 2), make_vector(environment_id, 2)
+    env, twin = (make_vector(environment_id, 2, **as_arms(environment_id)) for _ in range(2))
     env.reset(seed=SEED)
     twin.reset(seed=SEED)
     for arms in ([3, 0], [9, 7]):
@@ -186,7 +186,8 @@ def check_twin(env: BanditEnv, twin: BanditEnv, bad: list[Any], match: str) -> N
 
 
 def test_a_refused_arm_changes_nothing(environment_id: str, make_env: Make) -> None:
-    env, twin = (make_env(environment_id, horizon=HORIZON, render_mode="ansi") for _ in range(2))
+    kind = {"horizon": HORIZON, "render_mode": "ansi", **as_arms(environment_id)}
+    env, twin = (make_env(environment_id, **kind) for _ in range(2))
     n = int(env.action_space.n)  # type: ignore[attr-defined]
     bad = [*BAD_ARMS, n, np.array(n), np.array([3])]
     check_twin(env, twin, bad, "The action must be in Discrete")
@@ -201,7 +202,8 @@ def test_a_refused_point_changes_nothing(name: str, make_env: Make) -> None:
 
 
 def test_refused_arms_of_a_batch_change_nothing(environment_id: str) -> None:
-    env, twin = (make_vector(environment_id, 2, horizon=HORIZON) for _ in range(2))
+    kind = {"horizon": HORIZON, **as_arms(environment_id)}
+    env, twin = (make_vector(environment_id, 2, **kind) for _ in range(2))
     env.reset(seed=SEED)
     twin.reset(seed=SEED)
     for step, action in enumerate(actions_for(twin, 2 * HORIZON + 2), start=1):

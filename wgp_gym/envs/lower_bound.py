@@ -28,9 +28,10 @@ from wgp_gym.schedules import piecewise_constant
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, check_float, check_int, check_size, reject
 
-__all__ = ["LowerBoundTask"]
+__all__ = ["LowerBoundTask", "least_regret"]
 
 OWNER = "LowerBoundTask"
+USUAL_NOISE = 0.1
 KERNELS = ("matern", "modified-matern")
 USUAL = {"horizon": 500, "blocks": 5, "points_per_dim^dim": 100}
 MAX_POINTS = 2_000  # of the domain, whose kernel matrix is solved
@@ -42,9 +43,9 @@ class LowerBoundTask(Task):
     Lower bounds on the regret of kernelized bandits rest on such functions ([SBC17]; [CS24] where
     functions change): a learner has to look at M places, and of none can it tell a needle from
     noise in less than some (R / epsilon)^2 plays. With epsilon such that a block is too short
-    for that, no learner does much better than random play, whose regret is about 2 epsilon at each
-    step. An episode is the places of the needles, one for each block of T / blocks steps, drawn
-    uniformly, no two in a row alike.
+    for that, no learner does much better than random play, whose regret is about 2 epsilon at
+    each step: `least_regret` is a bound. An episode is the places of the needles, one for each
+    block of T / blocks steps, drawn uniformly, no two in a row alike.
 
     The needle at z is 2 epsilon h((x - z) / w), h(u) = exp(1 - 1 / (1 - |u|^2)) where |u| < 1, else
     0, the bump of bounded support of [CS21], w half the distance of two needles: no point sees
@@ -61,6 +62,7 @@ class LowerBoundTask(Task):
         epsilon: Half of the needle's height, in [1e-100, 1e30]. Default: (R / 2) (M / tau)^{1/2}
             with tau = T / blocks: of tau plays shared out over the M places, the Kullback-Leibler
             divergence between a needle and none, 2 epsilon^2 tau / (M R^2), is then 1 / 2.
+            Without noise that of R = 0.1.
         num_needles: The number M of places, at least 2: m^d on a grid, m a whole number of at most
             points_per_dim / 2, so that there are points between them.
         kernel: "matern" or "modified-matern" (a product over the axes).
@@ -79,7 +81,7 @@ class LowerBoundTask(Task):
 
     Raises:
         ValueError: If a parameter is out of its range, the kernel's matrix on the domain is
-            singular, there is neither an epsilon nor noise, or a budget cannot be met.
+            singular, or a budget cannot be met.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class LowerBoundTask(Task):
         dim: int = 1,
         points_per_dim: int = 100,
         horizon: int = 500,
-        noise_std: float = 0.1,
+        noise_std: float = USUAL_NOISE,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
     ) -> None:
@@ -113,9 +115,7 @@ class LowerBoundTask(Task):
         self._epsilon = epsilon
         if epsilon is not None:
             self._epsilon = check_float("epsilon", epsilon, OWNER, SMALLEST, LARGEST)
-        elif noise.scale == 0:
-            reject("epsilon", OWNER, "a number where there is no noise", epsilon)
-        self._noise_scale, self._steps = noise.scale, horizon
+        self._noise_scale, self._steps = noise.scale or USUAL_NOISE, horizon
         budget = optional_bound("variation_budget", variation_budget, OWNER)
         number = self._number_of_blocks(blocks, budget)
         check_size(OWNER, {"blocks": number, "points_per_dim^dim": count}, USUAL)
@@ -166,6 +166,26 @@ class LowerBoundTask(Task):
         spent = float(self.schedule.increments(drawn.differences()).sum())
         largest = float(self.schedule.largest_norm(drawn))
         return drawn.scaled(common_factor(largest, spent, self.norm_bound, self.variation_budget))
+
+
+def least_regret(height: float, steps: float, num_needles: int, noise_scale: float) -> float:
+    """Return what no learner's expected regret in one block is below, in the way of [SBC17].
+
+    Of the places but the last block's, M - 1 are equally likely. With no needle anywhere, the
+    plays around one of them, N, have a mean of at most tau / (M - 1) on average over the places.
+    With a needle there it is, by Pinsker's inequality, at most tau (KL / 2)^{1/2} larger,
+    KL <= E N h^2 / (2 R^2), and every other play costs h. So the regret, averaged over the places,
+    is at least h tau (1 - 1 / (M - 1) - h / (2 R) (tau / (M - 1))^{1/2}).
+
+    Args:
+        height: The height h = 2 epsilon of a needle.
+        steps: The steps tau of a block.
+        num_needles: The number M of places, at least 3.
+        noise_scale: The standard deviation R > 0 of Gaussian noise.
+    """
+    each = steps / (num_needles - 1)  # plays of a place
+    share = 1 / (num_needles - 1) + height / (2 * noise_scale) * math.sqrt(each)
+    return height * steps * max(1 - share, 0.0)
 
 
 def needle_places(count: int, points_per_dim: int, dim: int) -> tuple[NDArray[np.intp], float]:

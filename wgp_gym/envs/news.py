@@ -48,9 +48,9 @@ class NewsTask(Task):
     """A page with n slots for headlines, of which each step shows one and is clicked or not.
 
     Articles arrive as a Poisson process and take a free slot each, chosen uniformly; one that
-    finds none is lost. Each stays for a geometric number of steps, as mortal arms
-    do ([CKRU08]). A new one is clicked with a probability drawn from a beta law, which halves
-    every `half_life` steps: pools that change all the time ([LCLS10]), short lives and click rates
+    finds none is lost. Each stays for a geometric number of steps, as mortal arms do ([CKRU08]).
+    A new one is clicked with a probability drawn from a beta law, which halves every `half_life`
+    steps: pools that change all the time ([LCLS10]), short lives and click rates
     that move are what a front page has ([ACE09]). A slot without an article pays 0 for sure.
     `info["action_mask"]` and `available()` say which slots have one. What was learned of a slot
     says nothing of the article that takes it next.
@@ -64,8 +64,7 @@ class NewsTask(Task):
     Slots have nothing to do with each other: the kernel is the identity, the norm of f_t the
     Euclidean norm of the n click rates, 0 of an empty slot. Slot i stands at i / (n - 1).
 
-    Deviation: real click rates go up and down with the time of the day and depend on the reader
-    and the headline ([ACE09], [LCLS10]); here they only fall.
+    Deviation: real click rates move both ways, and depend on the reader; here they only fall.
 
     Args:
         num_arms: The number n of slots, in [2, 1000].

@@ -88,10 +88,10 @@ class BanditEnv(TaskPlayer, gymnasium.Env[Floats32, Action]):
 
     ## Arguments
     Those of the task: see `SyntheticTask`, `MarkovTask`, `stock_task`, `table_task`, `LinearTask`,
-    `ArmsTask`, `LowerBoundTask` and `NewsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's
-    view of f_t, its optimum and the plays so far. Where rewards are not 0 or 1, `noise` is
-    "gaussian", "student-t", "laplace", "heteroscedastic" or "outliers": see
-    `wgp_gym.envs.noise.make_noise`.
+    `ArmsTask`, `PricingTask`, `BeamTask`, `SensorsTask`, `LowerBoundTask`, `NewsTask` and
+    `KnobsTask`. `render_mode`: "rgb_array" or "ansi", a scorer's view of f_t, its optimum and the
+    plays so far. Where rewards are not 0 or 1, `noise` is "gaussian", "student-t", "laplace",
+    "heteroscedastic" or "outliers": see `wgp_gym.envs.noise.make_noise`.
 
     Where the task's class names them in `drawable`, arguments may be laws, drawn anew for each
     episode, from a stream of their own: `noise_std=[0.05, 1.0]`, `lengthscale=[0.05, 0.5]` and

@@ -214,12 +214,24 @@ class Task(ReadOnlyArrays, ABC):
             reject("functions", owner, "finite on the domain", functions.values[~finite].item(0))
         functions = self.rescaled(functions)
         if arms is None:
-            assert (available is not None) == self.masked
+            self._check_available(available)
             return make_episode(self.schedule, functions, self._search, self.norm_bound, available)
         features = self.kernel.feature_map()
         assert features is not None  # the constructor has refused any other
         bound, link = self.norm_bound, self.link
         return changing_episode(self.schedule, functions, features, arms, bound, link)
+
+    def _check_available(self, available: Mask | None) -> None:
+        """Raise ValueError unless a masked task says which arms are there, and no other does."""
+        shape = self.horizon, len(self.domain)
+        rule = f"an array {shape} of bools" if self.masked else "None where all arms stay"
+        fits = available is None
+        if self.masked and available is not None:
+            fits = available.shape[-2:] == shape and available.dtype == bool
+        elif self.masked:
+            fits = False
+        if not fits:
+            reject("available", f"{type(self).__name__}.episode", rule, available)
 
     def problem(self) -> BanditProblem:
         """Return what a learner may know before an episode is drawn."""

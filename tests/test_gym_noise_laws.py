@@ -30,6 +30,12 @@ TASKS: list[tuple[str, Parameters]] = [
     (LINEAR, {}),
     (CONTEXTUAL, {"num_arms": 3}),
     (ARMS, {"reward": "gaussian"}),
+    ("WGPBandit-Recurring-v0", {}),
+    ("WGPBandit-Pricing-v0", {}),
+    ("WGPBandit-Beam-v0", {"antennas": 4, "num_beams": 16}),
+    ("WGPBandit-Sensors-v0", {"training_steps": 60}),
+    ("WGPBandit-LowerBound-v0", {}),
+    ("WGPBandit-Knobs-v0", {"period": 4}),
 ]
 STD = 0.3
 STUDENT: Parameters = {"noise": "student-t", "degrees_of_freedom": 5.0}

@@ -15,14 +15,14 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from wgp_gym.beam_kernel import MAX_ANTENNAS, BeamKernel, periodic_sinc
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import NoiseParameters, make_noise
 from wgp_gym.envs.task import Task
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import knot_per_step
@@ -86,6 +86,7 @@ class BeamTask(Task):
             above that of the drawn channel may carry powers below 0.
         continuous: Whether a beam may have any direction in [-1, 1 - 2 / n]. A reset takes
             longer then, and the more the more antennas there are.
+        **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
     In an environment's arguments `noise_std` may be a law, drawn anew for each episode: see
     `RandomTask`.
@@ -117,6 +118,7 @@ class BeamTask(Task):
         norm_bound: float | None = None,
         variation_budget: float | None = None,
         continuous: bool = False,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         self._antennas = check_int("antennas", antennas, OWNER, 2, MAX_ANTENNAS)
         beams = check_int("num_beams", num_beams, OWNER, 2 * self._antennas - 1, MAX_BEAMS)
@@ -141,7 +143,7 @@ class BeamTask(Task):
             kernel=BeamKernel(self._antennas, 2 * (beams - 1) / beams),
             domain=np.linspace(0.0, 1.0, beams)[:, None],
             schedule=knot_per_step(horizon),
-            noise=make_noise("gaussian", noise_std, OWNER),
+            noise=make_noise("gaussian", noise_std, OWNER, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             continuous=continuous,

@@ -11,7 +11,7 @@ References:
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import scipy
@@ -19,7 +19,7 @@ import scipy
 from wgp_gym.arrays import blocks
 from wgp_gym.envs.episode import Episode, best_of
 from wgp_gym.envs.landscapes import TEST_FUNCTIONS, highest_points
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import NoiseParameters, make_noise
 from wgp_gym.envs.optimum import grid, number_of_points
 from wgp_gym.envs.rescaling import common_factor
 from wgp_gym.envs.task import Task
@@ -100,6 +100,7 @@ class KnobsTask(Task):
             functions alike, so that they remain what they are: with both, the budget is met, and an
             error where it takes norms above the bound.
         continuous: Whether any point of [0, 1]^d may be played, or those of the grid.
+        **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
     Raises:
         ValueError: If a parameter is out of its range, an episode is too large to hold, or a
@@ -122,6 +123,7 @@ class KnobsTask(Task):
         norm_bound: float | None = None,
         variation_budget: float | None = None,
         continuous: bool = True,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         check_choice("function", function, OWNER, FUNCTIONS)
         self._test = None if function == PEAKS else TEST_FUNCTIONS[function]
@@ -150,7 +152,7 @@ class KnobsTask(Task):
             kernel=kernel,
             domain=domain,
             schedule=piecewise_constant(horizon, changes),
-            noise=make_noise("gaussian", noise_std, OWNER),
+            noise=make_noise("gaussian", noise_std, OWNER, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             continuous=continuous,

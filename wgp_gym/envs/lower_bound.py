@@ -12,13 +12,13 @@ References:
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wgp_gym.envs.episode import Episode, make_episode
-from wgp_gym.envs.noise import LARGEST, SMALLEST, make_noise
+from wgp_gym.envs.noise import LARGEST, SMALLEST, NoiseParameters, make_noise
 from wgp_gym.envs.optimum import grid, number_of_points
 from wgp_gym.envs.rescaling import common_factor
 from wgp_gym.envs.task import Task, optional_bound
@@ -62,7 +62,7 @@ class LowerBoundTask(Task):
         epsilon: Half of the needle's height, in [1e-100, 1e30]. Default: (R / 2) (M / tau)^{1/2}
             with tau = T / blocks: of tau plays shared out over the M places, the Kullback-Leibler
             divergence between a needle and none, 2 epsilon^2 tau / (M R^2), is then 1 / 2.
-            Without noise that of R = 0.1.
+            R is `noise_std`, whatever the law; without noise 0.1.
         num_needles: The number M of places, at least 2: m^d on a grid, m a whole number of at most
             points_per_dim / 2, so that there are points between them.
         kernel: "matern" or "modified-matern" (a product over the axes).
@@ -72,12 +72,13 @@ class LowerBoundTask(Task):
         points_per_dim: The points of D along each dimension; at most 2,000 in all.
         horizon: The number of steps T.
         noise_std: The standard deviation of the Gaussian noise, in [0, 1e30], in units of the
-            reward; R.
+            reward.
         norm_bound: The largest RKHS norm B of each episode, 0 or in [1e-100, 1e30]; None: as
             epsilon has it.
         variation_budget: The variation B_T of each episode, likewise. Both rescale all needles
             alike, since f_1 + c (f_t - f_1) would be two needles: with both, the budget is met,
             and an error where it takes norms above the bound.
+        **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
     Raises:
         ValueError: If a parameter is out of its range, the kernel's matrix on the domain is
@@ -99,6 +100,7 @@ class LowerBoundTask(Task):
         noise_std: float = USUAL_NOISE,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         horizon = check_int("horizon", horizon, OWNER, 1)
         check_size(OWNER, {"horizon": horizon}, USUAL)
@@ -108,14 +110,14 @@ class LowerBoundTask(Task):
             reject("points_per_dim", OWNER, rule, points_per_dim)
         check_choice("kernel", kernel, OWNER, KERNELS)
         made, domain = make_kernel(kernel, lengthscale, nu), grid(points_per_dim, dim)
-        noise = make_noise("gaussian", noise_std, OWNER)
+        chance = make_noise("gaussian", noise_std, OWNER, **noise)
         places, width = needle_places(num_needles, points_per_dim, dim)
         values = bumps(domain, domain[places], width)
         self._needles = interpolants(values, solvable(made(domain, domain), lengthscale, OWNER))
         self._epsilon = epsilon
         if epsilon is not None:
             self._epsilon = check_float("epsilon", epsilon, OWNER, SMALLEST, LARGEST)
-        self._noise_scale, self._steps = noise.scale or USUAL_NOISE, horizon
+        self._noise_scale, self._steps = noise_std or USUAL_NOISE, horizon
         budget = optional_bound("variation_budget", variation_budget, OWNER)
         number = self._number_of_blocks(blocks, budget)
         check_size(OWNER, {"blocks": number, "points_per_dim^dim": count}, USUAL)
@@ -124,7 +126,7 @@ class LowerBoundTask(Task):
             kernel=made,
             domain=domain,
             schedule=piecewise_constant(horizon, starts.tolist()),
-            noise=noise,
+            noise=chance,
             norm_bound=norm_bound,
             variation_budget=budget,
         )

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 import numpy as np
 
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import Noise, make_noise
+from wgp_gym.envs.noise import Noise, NoiseParameters, make_noise
 from wgp_gym.envs.orders import LognormalOrders, PoissonOrders
 from wgp_gym.envs.table import with_nugget
 from wgp_gym.envs.task import Task
@@ -96,6 +96,7 @@ class PricingTask(Task):
         norm_bound: The largest RKHS norm B to give each episode, 0 or in [1e-100, 1e30]; None:
             as drawn.
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
+        **noise: Only with "gaussian": `noise`, another law, and its parameters: see `make_noise`.
 
     In an environment's arguments `noise_std` may be a law, drawn anew for each episode: see
     `RandomTask`.
@@ -129,6 +130,7 @@ class PricingTask(Task):
         nugget: float | None = None,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
+        **noise: Unpack[NoiseParameters],
     ) -> None:
         self.demand = check_choice("demand", demand, OWNER, DEMANDS)
         count = check_int("num_prices", num_prices, OWNER, 2, MAX_PRICES)
@@ -150,7 +152,7 @@ class PricingTask(Task):
             kernel=kernel,
             domain=domain,
             schedule=knot_per_step(horizon),
-            noise=make_orders(orders, noise_std, spread, self.prices),
+            noise=make_orders(orders, noise_std, spread, self.prices, noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
         )
@@ -210,13 +212,19 @@ def price_list(low: object, high: object, count: int) -> Array:
     return np.linspace(lowest, check_float("high", high, OWNER, least, MAX_PRICE), count)
 
 
-def make_orders(orders: str, noise_std: float | None, spread: float | None, prices: Array) -> Noise:
+def make_orders(
+    orders: str,
+    noise_std: float | None,
+    spread: float | None,
+    prices: Array,
+    law: NoiseParameters,
+) -> Noise:
     """Return what makes a revenue of its expectation; else raise ValueError."""
     if orders != "lognormal":
         check_unused(OWNER, f"for {orders!r} orders", {"spread": spread})
     if orders == "gaussian":
-        return make_noise("gaussian", noise_std, OWNER, USUAL_NOISE)
-    check_unused(OWNER, f"for {orders!r} orders", {"noise_std": noise_std})
+        return make_noise("gaussian", noise_std, OWNER, USUAL_NOISE, **law)
+    check_unused(OWNER, f"for {orders!r} orders", {"noise_std": noise_std, **law})
     if orders == "poisson":
         return PoissonOrders(float(prices[0]), float(prices[-1]))
     given = USUAL_SPREAD if spread is None else spread

@@ -9,7 +9,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Unpack
+from typing import ClassVar, Literal, Unpack, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from wgp_gym.datasets import read_table
 from wgp_gym.datasets.places import read_places
 from wgp_gym.envs.episode import Episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import make_noise
+from wgp_gym.envs.noise import NoiseParameters, make_noise
 from wgp_gym.envs.rounding import check_rounding
 from wgp_gym.envs.sensor_field import FieldParameters, SensorField
 from wgp_gym.envs.table import REMEDY, check_columns, empirical_kernel, nugget_for, with_nugget
@@ -34,6 +34,10 @@ OWNER = "SensorsTask"
 KERNELS = ("empirical", "se", "matern")
 USUAL = {"num_sensors": 46, "horizon": 288, "training_steps": 720}
 LEAST_TRAINING = 3
+
+
+class SensorsParameters(FieldParameters, NoiseParameters, total=False):
+    """The parameters of the drawn readings, and of the noise."""
 
 
 class SensorsTask(Task):
@@ -72,6 +76,7 @@ class SensorsTask(Task):
         variation_budget: The variation B_T to give each episode, likewise; None: as drawn.
         **model: Without a table, `num_sensors`, `field_lengthscale`, `correlation_time`, `period`,
             `amplitude`, `exposure_spread`, `offset_std`, `sensors_seed`: see `SensorField`.
+            And `noise`, another law than the Gaussian, with its parameters: see `make_noise`.
 
     In an environment's arguments `noise_std` may be a law, drawn anew for each episode: see
     `RandomTask`.
@@ -99,21 +104,22 @@ class SensorsTask(Task):
         noise_std: float = 0.1,
         norm_bound: float | None = None,
         variation_budget: float | None = None,
-        **model: Unpack[FieldParameters],
+        **model: Unpack[SensorsParameters],
     ) -> None:
         check_choice("kernel", kernel, OWNER, KERNELS)
+        field, law = field_and_noise(model)
         self._field: SensorField | None = None
         readings: Array | None = None
         stand: Array | None
         if table is None:
             where = None if places is None else read_places(places)
-            self._field = SensorField(None if where is None else where[1], **model)
+            self._field = SensorField(None if where is None else where[1], **field)
             stand, count = self._field.places, len(self._field.places)
             names = [f"sensor {i}" for i in range(count)] if where is None else where[0]
             training, steps = drawn_sizes(count, training_steps, horizon)
             sample = self._field.readings(self._field.rng, training)
         else:
-            for name, value in model.items():
+            for name, value in field.items():
                 reject(name, OWNER, "left out with a table of one's own", value)
             data = read_table(table, header=header, parameter="table")
             names, length = data.names, len(data.times)
@@ -132,7 +138,7 @@ class SensorsTask(Task):
             kernel=made,
             domain=domain,
             schedule=knot_per_step(steps),
-            noise=make_noise("gaussian", noise_std, OWNER),
+            noise=make_noise("gaussian", noise_std, OWNER, **law),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
             arm_names=names if kernel == "empirical" else None,
@@ -156,6 +162,14 @@ class SensorsTask(Task):
     def _scaled(self, readings: Array) -> Episode:
         """Return the episode of readings `(T, n)`."""
         return self.episode(interpolants((readings - self._zero) / self._unit, self._matrix))
+
+
+def field_and_noise(given: SensorsParameters) -> tuple[FieldParameters, NoiseParameters]:
+    """Return the parameters of the readings, and those of the noise."""
+    names = NoiseParameters.__annotations__
+    law = {name: value for name, value in given.items() if name in names}
+    field = {name: value for name, value in given.items() if name not in names}
+    return cast(FieldParameters, field), cast(NoiseParameters, law)
 
 
 def drawn_sizes(count: int, training_steps: int | None, horizon: int | None) -> tuple[int, int]:

@@ -149,8 +149,12 @@ def test_a_stranger_adds_a_row_in_one_file(
     assert all(file.stat().st_mtime_ns == when for file, when in played.items())
     said = capsys.readouterr().out
     assert re.search(r"\| Lazy +\|.*\| nothing +\|", said)
-    assert cli.main(words) == 0  # who played there before still takes part
-    assert (out / "leaderboard.md").read_text("utf-8") in capsys.readouterr().out
+    page = tmp_path / "page.md"
+    page.write_text("Ours:\n<!-- leaderboard -->\n<!-- /leaderboard -->\n", "utf-8")
+    assert cli.main([*words, "--into", str(page)]) == 0  # who played before still takes part
+    tables = (out / "leaderboard.md").read_text("utf-8")
+    assert tables in capsys.readouterr().out
+    assert tables.strip() in page.read_text("utf-8")
     with (out / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     boards = {(row["board"], row["agent"]) for row in rows}

@@ -22,6 +22,7 @@ def run(options: argparse.Namespace) -> int:
     from wgp_agents.benchmark.leaderboard.standings import standings
     from wgp_agents.benchmark.leaderboard.suites import RANDOM, named
     from wgp_agents.benchmark.parallel import LostWorker
+    from wgp_agents.benchmark.report.markdown import fill_in
 
     suite = SUITES[options.suite]
     out = options.out or Path("results") / f"leaderboard-{suite.name}"
@@ -34,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
         players = {agent.label: agent for board in boards for agent in board.agents}
         told = {label: knowledge(one.name, one.parameters) for label, one in players.items()}
         write_tables(suite, boards, stands, told, out)
+        if options.into is not None:
+            fill_in(options.into, "leaderboard", markdown(suite, boards, stands, told))
     except (ValueError, OSError, ImportError, LostWorker) as error:
         return refused("leaderboard", error)
     say(markdown(suite, boards, stands, told))

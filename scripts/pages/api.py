@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from wgp_agents import live
-from wgp_agents.registry import AGENTS, agent_class
+from wgp_agents.registry import AGENTS, AgentEntry, agent_class
+from wgp_gym.registration import ENVIRONMENTS
 
 __all__ = ["pages"]
+
+TASKS = dict.fromkeys(entry.task.partition(":")[0] for entry in ENVIRONMENTS)
+"""The modules of the tasks that ids are made of, in the order of the table."""
 
 MODULES = {
     "environments": (
@@ -21,11 +25,7 @@ MODULES = {
             "wgp_gym.envs.vector",
             "wgp_gym.envs.task",
             "wgp_gym.envs.random_task",
-            "wgp_gym.envs.synthetic",
-            "wgp_gym.envs.markov",
-            "wgp_gym.envs.table",
-            "wgp_gym.envs.linear",
-            "wgp_gym.envs.arms",
+            *TASKS,
             "wgp_gym.wrappers.history",
             "wgp_gym.wrappers.one_hot",
             "wgp_gym.wrappers.changes",
@@ -127,7 +127,9 @@ def pages() -> Iterator[tuple[str, str]]:
     for family, text in FAMILIES.items():
         title = f"Agents, {'K arms' if family == 'arms' else family}"
         told.append((family, title, text))
-        yield _page(family, title, text, _agents(family))
+        entries = _entries(family)
+        names = "| name | class | what it is |\n|---|---|---|\n" + "".join(map(_row, entries))
+        yield _page(family, title, f"{text}\n\n{names}", dict.fromkeys(map(_place, entries)))
     text = "Ask and tell on a running system ([the page about it](../live.md))."
     told.append(("live", "Live", text))
     homes = [f"{live.__name__}.{home}.{name}" for name, home in live.HOMES.items()]
@@ -137,12 +139,22 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "api/index.md", head + "".join(lines)
 
 
-def _agents(family: str) -> list[str]:
-    """Return the classes of the agents of a family, each once, in the table's order."""
+def _entries(family: str) -> list[AgentEntry]:
+    """Return the agents of a family, in the table's order."""
     home = f"wgp_agents.algorithms.{family}."
-    entries = (entry for entry in AGENTS.values() if entry.entry_point.startswith(home))
-    made = (agent_class(entry.name) for entry in entries)
-    return list(dict.fromkeys(f"{cls.__module__}.{cls.__qualname__}" for cls in made))
+    return [entry for entry in AGENTS.values() if entry.entry_point.startswith(home)]
+
+
+def _place(entry: AgentEntry) -> str:
+    """Return where an agent's class is written."""
+    made = agent_class(entry.name)
+    return f"{made.__module__}.{made.__qualname__}"
+
+
+def _row(entry: AgentEntry) -> str:
+    """Return the row of an agent in its page's table, with a link to its class."""
+    place = _place(entry)
+    return f"| `{entry.name}` | [{place.rpartition('.')[2]}][{place}] | {entry.summary} |\n"
 
 
 def _page(

@@ -47,7 +47,7 @@ def section(entry: EnvironmentEntry) -> str:
         f"## {entry.id}\n",
         f"{sentence(entry.summary)}\n",
         f"![{entry.id} after {STEPS} plays](gallery/{entry.id}.png)\n",
-        *(textwrap.fill(text, 120) + "\n" for text in description(task)),
+        *(text + "\n" for text in description(task)),
         f"- **As it is**: {facts(entry)}",
         f"- **Keywords**: {keywords_of(entry)}",
         f"- **Source**: {' '.join(sources(task))}\n",
@@ -61,14 +61,21 @@ def sentence(text: str) -> str:
 
 
 def description(task: object) -> list[str]:
-    """Return the paragraphs of a task's docstring, up to its arguments."""
+    """Return the paragraphs and lists of a task's docstring, up to its arguments."""
     text = (inspect.getdoc(task) or "").partition("\nArgs:")[0]
-    return [plain(paragraph) for paragraph in text.strip().split("\n\n")]
+    return [paragraph(part) for part in text.strip().split("\n\n")]
 
 
-def plain(paragraph: str) -> str:
-    """Return a paragraph of a docstring in one line, with stars that Markdown shows."""
-    return " ".join(paragraph.split()).replace("*", "\\*")
+def paragraph(text: str) -> str:
+    """Return a paragraph of a docstring, or each entry of a list, in lines of one width."""
+    entries = re.split(r"\n(?=- )", text)
+    indent = "  " * text.startswith("- ")
+    return "\n".join(textwrap.fill(plain(one), 120, subsequent_indent=indent) for one in entries)
+
+
+def plain(text: str) -> str:
+    """Return a text of a docstring in one line, with stars that Markdown shows."""
+    return " ".join(text.split()).replace("*", "\\*")
 
 
 def facts(entry: EnvironmentEntry) -> str:

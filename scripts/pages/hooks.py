@@ -31,5 +31,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links of the repository into links of the site."""
+    """Turn links of the repository into links of the site; the first page needs no menu."""
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation"]
     return rewritten(markdown, page.file.src_uri)

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, LEARNERS, forced, kinds, takers, tasks_of
+from conftest import GAUSSIAN_PROCESSES, LEARNERS, as_arms, forced, kinds, takers, tasks_of
 
 import wgp_agents
 from wgp_agents.base import Agent
@@ -64,7 +64,8 @@ def play(agent: Agent, env: Any, seed: int, steps: int) -> list[Any]:
 @every_agent
 def test_actions_are_of_the_space(name: str) -> None:
     for env_id in tasks_of(name):
-        env, batch = gymnasium.make(env_id, horizon=15), vector(env_id, horizon=15)
+        kind = {"horizon": 15, **as_arms(env_id)}
+        env, batch = gymnasium.make(env_id, **kind), vector(env_id, **kind)
         actions = play(wgp_agents.make(name, env), env, 0, 15)
         assert all(type(action) is int for action in actions), env_id
         assert all(env.action_space.contains(action) for action in actions), env_id

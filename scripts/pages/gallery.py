@@ -24,7 +24,7 @@ from wgp_gym.registration import ENVIRONMENTS, EnvironmentEntry
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, PICTURES = DOCS / "gallery.md", DOCS / "gallery"
-STEPS, SEED, COLOURS = 60, 1, 64
+STEPS, SEED, COLOURS = 120, 1, 64  # the synthetic tasks change at 100
 
 TOP = """# Gallery
 

@@ -112,7 +112,7 @@ def test_the_picture_is_drawn_from_the_files(results: Path) -> None:
     regrets, learning = comparison.drawn_from(results, Match())
     for task in TASKS:
         assert set(regrets[task]) == {rival.name for rival in RIVALS}
-        trained = {"in-context/general", "in-context/specialist", "learned-wgp-ucb"}
+        trained = {"in-context/general", "in-context/specialist"}  # the gate's has no curve
         assert set(learning[task]) == trained | {f"{algo}/trained" for algo in TRAINED}
         for algo in TRAINED:
             notes = json.loads(shipped_model(algo, task).with_suffix(".json").read_text("utf-8"))

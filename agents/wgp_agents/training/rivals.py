@@ -124,13 +124,17 @@ class Training(NamedTuple):
         return dict(read(str(file), "compare").notes)
 
     def learning(self, file: Path) -> list[dict[str, str]]:
-        """Return the rows of its learning curve, from the notes or from the table beside them.
+        """Return the rows of its learning curve, from the table beside a policy, or the notes.
+
+        What was trained on the truth may have none in its notes.
 
         Raises:
             ValueError: If there is none, or it is damaged.
         """
+        if self.rival.seconds is None:
+            return learning_of(file)
         curve = self.notes(file).get("curve")
-        return learning_of(file) if curve is None else checked(curve, file)
+        return [] if curve is None else checked(curve, file)
 
 
 class Entry(NamedTuple):

@@ -65,7 +65,12 @@ def experiment(task: str, match: Match, episodes: int, root_seed: int) -> Experi
 
 @contextmanager
 def folder_of_models(out: Path, match: Match) -> Iterator[None]:
-    """Lock the folder of a comparison for this process and for these trained models."""
+    """Lock the folder of a comparison for this process and for these trained models.
+
+    Notes and learning curves are read first: what is damaged is refused before anything is played.
+    """
+    for training, file in match.files.items():
+        training.learning(file)
     now = {
         training.file_name: training.notes(file) | {"sha256": digest(str(file), "model")}
         for training, file in match.files.items()

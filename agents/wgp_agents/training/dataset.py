@@ -14,7 +14,6 @@ import numpy as np
 from tqdm import tqdm
 
 import wgp_agents
-from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.worlds import training_seed
 from wgp_gym.types import Array
@@ -35,7 +34,7 @@ def write_dataset(
     *,
     seed: int = 0,
     parameters: Mapping[str, Any] | None = None,
-    kwargs: Mapping[str, JSON] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
     """Play episodes and write them, batch by batch; return the data set.
 
@@ -117,7 +116,7 @@ def recorded(
     environment: str,
     seeds: list[int],
     parameters: dict[str, Any],
-    kwargs: dict[str, JSON],
+    kwargs: dict[str, Any],
 ) -> list[Any]:
     """Play the episodes of these seeds, and return them as Minari's buffers."""
     with closing(make_vector(environment, len(seeds), **kwargs)) as env:
@@ -154,7 +153,7 @@ def created(
     name: str,
     agent: str,
     environment: str,
-    kwargs: dict[str, JSON],
+    kwargs: dict[str, Any],
     said: str,
     first: int,
     played: list[Any],
@@ -181,7 +180,7 @@ def created(
 
 
 def mean_return(
-    agent: str, environment: str, kwargs: dict[str, JSON], first: int, episodes: int
+    agent: str, environment: str, kwargs: dict[str, Any], first: int, episodes: int
 ) -> float:
     """Return an agent's mean sum of rewards over the first episodes."""
     with closing(make_vector(environment, episodes, **kwargs)) as env:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from wgp_gym.types import Array
 __all__ = ["FACTS", "Knowledge", "knowledge"]
 
 STEPS, SEEDS = (60, 600), (0, 1)  # the longer play where a short one says nothing
+TOLD = 200, 0.2, 1.5, 2.0  # T, R, B and B_T
 FACTS = ("kernel", "noise", "B", "B_T", "T", "unit", "zero")
 
 
@@ -48,17 +49,15 @@ class Trial(NamedTuple):
 def trials() -> Iterator[Trial]:
     """Yield problems, of which every agent of fixed arms can play one."""
     grid = np.linspace(0.0, 1.0, 10)[:, None]
-    rest = {"horizon": 200, "noise_scale": 0.2, "norm_bound": 1.5, "variation_budget": 2.0}
     wave = np.sin(5.0 * grid[:, 0])
-    yield Trial(BanditProblem(SquaredExponential(0.2), grid, **rest), SquaredExponential(0.4), wave)
+    smooth, smoother = SquaredExponential(0.2), SquaredExponential(0.4)
+    yield Trial(BanditProblem(smooth, grid, *TOLD), smoother, wave)
     turned = np.column_stack([np.cos(3.0 * grid[:, 0]), np.sin(3.0 * grid[:, 0])]) / 2 + 0.5
-    yield Trial(BanditProblem(Linear(), turned, **rest), SquaredExponential(0.4), wave)
-    logistic = BanditProblem(Linear(), turned, **rest, reward_range=(0.0, 1.0), link="logistic")
-    yield Trial(logistic, SquaredExponential(0.4), 1.0 / (1.0 + np.exp(-3.0 * wave)))
-    chance = {"reward_range": (0.0, 1.0)}
-    problem = BanditProblem(Empirical(np.eye(10)), grid, **rest, **chance)
-    other = Empirical(0.5 + 0.5 * np.eye(10))
-    yield Trial(problem, other, 0.5 + wave / 4)
+    yield Trial(BanditProblem(Linear(), turned, *TOLD), smoother, wave)
+    logistic = BanditProblem(Linear(), turned, *TOLD, reward_range=(0.0, 1.0), link="logistic")
+    yield Trial(logistic, smoother, 1.0 / (1.0 + np.exp(-3.0 * wave)))
+    free = BanditProblem(Empirical(np.eye(10)), grid, *TOLD, reward_range=(0.0, 1.0))
+    yield Trial(free, Empirical(0.5 + 0.5 * np.eye(10)), 0.5 + wave / 4)
 
 
 def knowledge(name: str, parameters: Mapping[str, JSON]) -> Knowledge:
@@ -133,14 +132,14 @@ class Player(NamedTuple):
 def told(player: Player, usual: list[int]) -> Iterator[tuple[str, bool]]:
     """Yield each fact, and whether plays change with it."""
     problem = player.trial.problem
-    others: dict[str, dict[str, Any]] = {
-        "kernel": {"kernel": player.trial.other},
-        "noise": {"noise_scale": 0.5},
-        "B": {"norm_bound": 4.0},
-        "B_T": {"variation_budget": 20.0},
-        "T": {"horizon": 5000},
+    others = {
+        "kernel": replace(problem, kernel=player.trial.other),
+        "noise": replace(problem, noise_scale=0.5),
+        "B": replace(problem, norm_bound=4.0),
+        "B_T": replace(problem, variation_budget=20.0),
+        "T": replace(problem, horizon=5000),
     }
-    for fact, change in others.items():
-        yield fact, player.plays(replace(problem, **change)) != usual
+    for fact, other in others.items():
+        yield fact, player.plays(other) != usual
     for fact, paid in (("unit", lambda y: 7.0 * y), ("zero", lambda y: y + 30.0)):
         yield fact, player.plays(problem, paid) != usual

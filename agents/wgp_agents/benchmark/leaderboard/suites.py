@@ -7,11 +7,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 
-import gymnasium
 import numpy as np
 
 from wgp_agents.benchmark.experiment import AgentSpec, Experiment, TaskSpec
 from wgp_agents.benchmark.files import JSON
+from wgp_agents.benchmark.rollout import make_vector
 from wgp_agents.registry import AGENTS, agent_entry
 from wgp_gym.validation import reject
 
@@ -121,8 +121,8 @@ def hindsight(contest: Contest) -> tuple[AgentSpec, ...]:
 
     It is the same for all tasks: widths are in units of the noise's scale R, as lambda = R^2 is.
     """
-    with closing(gymnasium.make(contest.id, **contest.kwargs)) as env:
-        noise = float(np.max(env.unwrapped.problem.known_noise("the leaderboard")))  # type: ignore[attr-defined]
+    with closing(make_vector(contest.id, 1, **contest.kwargs)) as env:
+        noise = float(np.max(env.unwrapped.problem.known_noise("the leaderboard")))
     return tuple(
         AgentSpec(
             f"{FIXED}discount {discount}, width {width} R",

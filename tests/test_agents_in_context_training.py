@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from wgp_agents.algorithms.learned.in_context.model import FOLDER, read_model
 from wgp_agents.algorithms.learned.weights_file import model_file
@@ -14,6 +16,7 @@ from wgp_agents.benchmark.files import JSON
 from wgp_agents.training.gate import GateTrainer
 from wgp_agents.training.in_context import InContextTrainer, Settings
 from wgp_agents.training.learner import train
+from wgp_agents.training.resume import state_file
 from wgp_agents.training.worlds import World, draw, worlds_of
 
 TASK = "WGPBandit-Abrupt-v0"
@@ -117,3 +120,23 @@ def test_shipped_models_are_small_and_tell_how_they_were_trained() -> None:
         assert path.stat().st_size < 2**20
         assert model.notes["environment"] == environment
         assert model.shape.clock == (name != "general")
+
+
+@pytest.mark.parametrize("fault", ["no notes", "no trainer", "junk"])
+def test_a_damaged_state_is_refused(fault: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    asked = {"algo": "in-context", "environment": TASK, "kwargs": SHORT, "seed": 0}
+    asked |= {"seconds_asked": None, "steps_asked": 1}
+    state = {"notes": json.dumps(asked), "trainer": {}, "curve": [], "best": {}, "seconds": 1.0}
+    if fault == "no notes":
+        del state["notes"]
+    torch.save(state, state_file(path))
+    if fault == "junk":
+        state_file(path).write_bytes(b"junk")
+    with pytest.raises(ValueError, match=r"m\.training is no state of a training"):
+        train("in-context", TASK, path, steps=1, kwargs=SHORT)
+
+
+def test_arms_that_come_and_go_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="arms, all of which stay"):
+        train("in-context", "WGPBandit-News-v0", tmp_path / "m.npz", steps=1)

@@ -54,12 +54,12 @@ def test_the_command_writes_what_the_agent_plays_alone(capsys: pytest.CaptureFix
 
 
 def test_scores_of_0_and_1_are_random_play_and_the_oracle() -> None:
-    found = write_dataset(NAME, "oracle", TASK, 5, kwargs=SHORT)
+    found = write_dataset(NAME, "oracle", TASK, 100, kwargs=SHORT)
     returns = np.array([episode.rewards.sum() for episode in found.iterate_episodes()])
     assert minari.get_normalized_score(found, returns).mean() == pytest.approx(1.0)
     env = gymnasium.make(TASK, **SHORT)
     agent = wgp_agents.make("random", env)
-    chance = [rollout(agent, env, seeds("train")[i])["reward"].sum() for i in range(5)]
+    chance = [rollout(agent, env, seeds("train")[i])["reward"].sum() for i in range(100)]
     assert found.storage.metadata["ref_min_score"] == pytest.approx(np.mean(chance))
 
 
@@ -84,6 +84,43 @@ def test_what_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     count = len(calls)
     assert write_dataset(NAME, "random", TASK, 5, kwargs=SHORT).total_episodes == 5
     assert len(calls) == count
+
+
+def test_a_batch_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    write_dataset(NAME, "random", TASK, 2, kwargs=SHORT)
+    with h5py.File(tmp_path / NAME / "data" / "main_data.hdf5", "a", track_order=True) as file:
+        file.copy(file["episode_0"], "episode_2")  # of a batch of which no more was written
+        file["episode_2"].attrs["id"] = 2
+    found = write_dataset(NAME, "random", TASK, 4, kwargs=SHORT)
+    assert (found.total_episodes, found.total_steps) == (4, 48)
+    notes = minari.load_dataset(NAME).storage.get_episode_metadata(range(4))
+    assert [int(note["seed"]) for note in notes] == [seeds("train")[i] for i in range(4)]
+
+
+def test_agents_are_shown_the_mask_of_what_is_there() -> None:
+    kwargs: dict[str, Any] = {"horizon": 40, "num_arms": 6, "lifetime": 20, "arrival_rate": 0.2}
+    found = write_dataset("wgp-bandit/news/ucb1-v0", "ucb1", "WGPBandit-News-v0", 2, kwargs=kwargs)
+    env = gymnasium.make("WGPBandit-News-v0", **kwargs)
+    agent = wgp_agents.make("ucb1", env)
+    for i, episode in enumerate(found.iterate_episodes()):
+        seed = seeds("train")[i]
+        np.testing.assert_array_equal(episode.actions, rollout(agent, env, seed, seed)["action"][0])
+
+
+def test_reference_scores_do_not_depend_on_how_it_was_begun() -> None:
+    few = write_dataset(NAME, "random", TASK, 1, kwargs=SHORT)
+    many = write_dataset(f"other/{NAME}", "random", TASK, 7, kwargs=SHORT)
+    for name in ("ref_min_score", "ref_max_score"):
+        assert few.storage.metadata[name] == many.storage.metadata[name]
+
+
+def test_names_that_are_no_ids_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Malformed dataset ID"):
+        write_dataset("a b/c-v0", "random", TASK, 1, kwargs=SHORT)
+    assert not [path for path in tmp_path.rglob("*") if path.name != ".a b-c-v0.lock"]
+    (tmp_path / NAME / "data").mkdir(parents=True)
+    assert write_dataset(NAME, "random", TASK, 1, kwargs=SHORT).total_episodes == 1
 
 
 def test_another_data_set_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,6 +92,13 @@ def test_the_interval_of_a_ratio_holds_what_it_should() -> None:
     assert 0.88 < inside / 300 < 0.99
 
 
+def test_equals_share_a_rank() -> None:
+    regrets = {"a": {"random": np.full(3, 5.0), "one": np.ones(3), "two": np.ones(3)}}
+    one, two, chance = standings(regrets, {"a": np.ones(3)}, "random")
+    assert one.rank == two.rank == (1, 1, 1)
+    assert chance.rank == (3, 3, 3)
+
+
 def test_no_regret_is_a_thousandth_of_random_plays() -> None:
     regrets = {"a": {"random": np.full(3, 5.0), "one": np.zeros(3)}}
     one, chance = standings(regrets, {"a": np.zeros(3)}, "random")
@@ -114,7 +121,14 @@ def test_what_agents_go_by(name: str, parameters: dict[str, JSON], facts: tuple[
     assert knowledge(name, parameters).facts == facts
 
 
-def test_who_cannot_be_made_goes_by_something_unknown() -> None:
+def test_who_cannot_be_made_goes_by_something_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = OWN.replace("takes_units = False", "takes_units = False\n    num = property(len)")
+    odd = odd.replace("_restart(self, mask):", "_restart(self, mask):\n        self.num")
+    (tmp_path / "odd_agent.py").write_text(odd, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert str(knowledge("odd_agent:Lazy", {})) == "?"
     assert str(knowledge("wgp-ucb", {"discount": 7.0})) == "?"
 
 
@@ -165,6 +179,26 @@ def test_a_stranger_adds_a_row_in_one_file(
         assert row["hindsight"].startswith("fixed: ")
         assert 0.0 < float(row["seconds_per_step"]) < 1.0
     assert (out / "leaderboard.png").stat().st_size > 10_000
+
+
+def test_an_agent_that_fails_costs_the_others_nothing(
+    small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = OWN.replace("Lazy", "Broken").replace(
+        "        return np.full", "        raise RuntimeError(self)\n        return np.full"
+    )
+    (tmp_path / "broken_agent.py").write_text(broken, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ["leaderboard", "--out", str(tmp_path / "board"), "--jobs", "1"]
+    assert cli.main([*words, "--agent", "broken_agent:Broken"]) == 1
+    said = capsys.readouterr().out
+    assert "Broken failed in abrupt, and is on no board with it." in said
+    assert "| WGP-UCB " in said
+    log = re.search(r"see (\S+log\.txt)", said)
+    assert log is not None
+    assert "RuntimeError" in Path(log[1]).read_text("utf-8")
+    assert cli.main(words) == 1  # it is asked again, and costs nobody anything
+    assert "| WGP-UCB " in capsys.readouterr().out
 
 
 def test_what_cannot_be_ranked(

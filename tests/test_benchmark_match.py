@@ -59,7 +59,7 @@ def test_further_trainings_are_trained_and_played(
     monkeypatch.chdir(tmp_path)
     trained: list[str] = []
 
-    def _train(training: Training, folder: Path) -> str:
+    def _train(training: Training, folder: Path, running: object) -> str:
         """Take the other task's specialist for what was trained."""
         (other,) = (task for task in TASKS if task != training.environment)
         model = Training(training.rival, other, 0).shipped
@@ -105,12 +105,23 @@ def test_further_trainings_are_trained_and_played(
 
 @pytest.mark.parametrize(
     ("flag", "told"),
-    [("no-such-agent", "no-such-agent"), ("wgp-ucb:discount", "key=value")],
+    [
+        ("no-such-agent", "no-such-agent"),
+        ("wgp-ucb:discount", "key=value"),
+        ("random", "one that does not take part already"),
+        ("wgp-ucb:discount=7", "'discount' parameter of WGPUCB"),
+    ],
 )
-def test_bad_rivals_are_refused(
-    flag: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_bad_rivals_are_refused_before_anything_is_trained(
+    flag: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.main(["compare", "--agent", flag, "--out", str(tmp_path / "out")]) == 2
+    monkeypatch.setattr(match, "train", None)
+    words = ["compare", "--trainings", "2", "--agent", flag, "--models", str(tmp_path / "models")]
+    assert cli.main([*words, "--out", str(tmp_path / "out")]) == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

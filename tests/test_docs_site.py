@@ -32,8 +32,8 @@ def test_links_of_the_repository_become_links_of_the_site() -> None:
 
 
 def test_a_link_to_what_is_not_in_the_site_becomes_a_path() -> None:
-    path = "agents/wgp_agents/training/in_context.toml"
-    assert rewritten(f"[in_context.toml](../{path})", "learned.md") == f"`{path}`"
+    path = "agents/wgp_agents/training/general.toml"
+    assert rewritten(f"[general.toml](../{path})", "learned.md") == f"`{path}`"
     assert rewritten("[the table](../wgp_gym/registration.py)", "rl.md") == (
         "the table (`wgp_gym/registration.py`)"
     )

@@ -91,8 +91,12 @@ def keywords_of(entry: EnvironmentEntry) -> str:
     stated = inspect.signature(task).parameters
     taken = [name for name in keywords(task) if name not in entry.kwargs]
     defaults = (stated[name].default if name in stated else None for name in taken)
-    told = ("" if default is None else f"={default!r}" for default in defaults)
-    return ", ".join(f"`{name}{default}`" for name, default in zip(taken, told, strict=True))
+    unsaid = None, inspect.Parameter.empty
+    told = ("" if default in unsaid else f"={default!r}" for default in defaults)
+    named = [f"`{name}{default}`" for name, default in zip(taken, told, strict=True)]
+    drawable = getattr(task, "drawable", {})  # by a function that returns the task: none
+    laws = ["`change_rate`"] * ("change_points" in drawable) + ["`told`"] * bool(drawable)
+    return ", ".join(named + laws)
 
 
 def sources(task: object) -> list[str]:

@@ -156,7 +156,7 @@ def leaderboard_flags(command: Parser) -> None:
     )
     text = "folder of the results; default: results/leaderboard-SUITE"
     command.add_argument("--out", type=folder, help=text)
-    text = "put the tables between <!-- leaderboard --> and <!-- /leaderboard --> in this file"
+    text = "put tables between <!-- leaderboard --> and <!-- /leaderboard --> there, picture beside"
     command.add_argument("--into", type=folder, help=text)
     command.add_argument("--jobs", type=processes, default=ALL, help="processes")
 

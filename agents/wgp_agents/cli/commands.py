@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wgp_agents.cli.arguments import UNEXPECTED
 from wgp_agents.cli.experiments import ended
 from wgp_agents.cli.terminal import drawn, refused, say
-from wgp_gym.validation import reject
+from wgp_gym.validation import check_choice, reject
 
 if TYPE_CHECKING:
     from wgp_agents.training.rivals import Match
@@ -66,8 +66,10 @@ def train(options: argparse.Namespace) -> int:
     from gymnasium.error import Error as UnknownEnvironment
 
     try:
+        from wgp_agents.registry import TRAINED
         from wgp_agents.training.learner import LEARNERS
 
+        check_choice("algo", options.algo, "train", (*LEARNERS, *TRAINED))
         learns = options.algo in LEARNERS
         if options.seconds is not None and not learns:
             rule = f"left out but for {' and '.join(LEARNERS)}"
@@ -134,13 +136,14 @@ def compare(options: argparse.Namespace) -> int:
 
 def taking_part(options: argparse.Namespace) -> Match:
     """Return who is compared, all of whom are trained now, and say whose models are whose."""
-    from wgp_agents.training.match import more_rivals, train_missing
+    from wgp_agents.training.match import check_rivals, more_rivals, train_missing
     from wgp_agents.training.rivals import RIVALS, Match
 
     folder, trainings = options.models, options.trainings
     if trainings > 1 and folder is None:
         folder = Path("models")
     match = Match((*RIVALS, *more_rivals(options.agent)), trainings, folder)
+    check_rivals(match)
     if trainings > 1:
         train_missing(match, options.jobs)
     if folder is not None:

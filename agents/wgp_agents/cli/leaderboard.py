@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from shutil import copyfile
 
 from wgp_agents.cli.experiments import ended
 from wgp_agents.cli.terminal import drawn, refused, say
@@ -15,6 +16,7 @@ def run(options: argparse.Namespace) -> int:
     """Play a suite, print the boards, and write tables and picture; return the exit code."""
     from wgp_agents.benchmark.declaration import split_flag
     from wgp_agents.benchmark.figures.leaderboard import profiles
+    from wgp_agents.benchmark.folder import slug
     from wgp_agents.benchmark.leaderboard import SUITES, play_suite
     from wgp_agents.benchmark.leaderboard.knowledge import knowledge
     from wgp_agents.benchmark.leaderboard.page import markdown, write_tables
@@ -28,18 +30,22 @@ def run(options: argparse.Namespace) -> int:
     out = options.out or Path("results") / f"leaderboard-{suite.name}"
     try:
         own = [named(*split_flag("agent", flag)) for flag in options.agent]
-        if failed := play_suite(suite, own, options.jobs, out):
-            return ended(failed, out)
+        failed = play_suite(suite, own, options.jobs, out)
         boards = read_boards(out)
         stands = {board.name: standings(board.regrets, board.best, RANDOM) for board in boards}
         players = {agent.label: agent for board in boards for agent in board.agents}
         told = {label: knowledge(one.name, one.parameters) for label, one in players.items()}
         write_tables(suite, boards, stands, told, out)
+        page = out / "leaderboard.png"
+        code = drawn("leaderboard", lambda: profiles(boards, stands, page), page)
         if options.into is not None:
             fill_in(options.into, "leaderboard", markdown(suite, boards, stands, told))
+            if code == 0:
+                copyfile(page, options.into.with_name(page.name))
     except (ValueError, OSError, ImportError, LostWorker) as error:
         return refused("leaderboard", error)
     say(markdown(suite, boards, stands, told))
     say(f"Written to {out}: leaderboard.md, leaderboard.csv, and a folder of results for each task")
-    page = out / "leaderboard.png"
-    return drawn("leaderboard", lambda: profiles(boards, stands, page), page)
+    for unit in failed:
+        say(f"{unit.agent.label} failed in {unit.task.name}, and is on no board with it.")
+    return ended(failed, out / slug(failed[0].task.name)) if failed else code

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -14,13 +15,16 @@ import numpy as np
 from tqdm import tqdm
 
 import wgp_agents
+from wgp_agents.benchmark.output import locked
 from wgp_agents.benchmark.rollout import make_vector, rollout
+from wgp_agents.evaluation import act
 from wgp_agents.training.worlds import training_seed
 from wgp_gym.types import Array
 from wgp_gym.validation import check_int, reject
 
 __all__ = ["data_set_name", "write_dataset"]
 
+OWNER = "wgp-gym dataset"
 AT_ONCE = 100  # episodes of a batch; after each the data set is whole
 MOST_EPISODES = 10**8
 SCORED = 100  # episodes from which the reference scores follow
@@ -43,7 +47,7 @@ def write_dataset(
     the seed `wgp_gym.seeds("train")[10**9 * seed + i]`, which the data set notes: the
     environment gives back what was not recorded, the whole of f_t. Its reference scores, of which
     `minari.get_normalized_score` makes 0 and 1, are the mean returns of random play and of the
-    oracle over the first 100 of these episodes, of fewer if it has fewer.
+    oracle over the first 100 of these episodes, whether it has so many or not.
 
     Args:
         name: The data set's id, as "wgp-bandit/abrupt/wgp-ucb-v0".
@@ -59,21 +63,22 @@ def write_dataset(
         ImportError: Without the extra `minari`.
     """
     minari = imported()
-    owner = "wgp-gym dataset"
-    check_int("episodes", episodes, owner, 1, MOST_EPISODES)
-    check_int("seed", seed, owner, 0, 10**5 - 1)
+    check_int("episodes", episodes, OWNER, 1, MOST_EPISODES)
+    check_int("seed", seed, OWNER, 0, 10**5 - 1)
     first, made_with = training_seed(seed), dict(kwargs or {})
     said = f"wgp-gym dataset: {agent} {dict(parameters or {})} in {environment} {made_with}"
     said += f", seed {seed}"
-    found = begun(minari, name, said)
-    done = 0 if found is None else int(found.total_episodes)
-    for start in tqdm(range(done, episodes, AT_ONCE), unit="batch", file=sys.stderr):
-        seeds = list(range(first + start, first + min(start + AT_ONCE, episodes)))
-        played = recorded(minari, agent, environment, seeds, dict(parameters or {}), made_with)
-        if found is None:
-            found = created(minari, name, agent, environment, made_with, said, first, played)
-        else:
-            found.update_dataset_from_buffer(played)
+    home = Path(minari.storage.get_dataset_path())
+    with locked(home / f".{name.replace('/', '-')}.lock"):
+        found = begun(minari, name, said)
+        done = 0 if found is None else int(found.total_episodes)
+        for start in tqdm(range(done, episodes, AT_ONCE), unit="batch", file=sys.stderr):
+            seeds = list(range(first + start, first + min(start + AT_ONCE, episodes)))
+            played = recorded(minari, agent, environment, seeds, dict(parameters or {}), made_with)
+            if found is None:
+                found = created(minari, name, agent, environment, made_with, said, first, played)
+            else:
+                found.update_dataset_from_buffer(played)
     return found
 
 
@@ -99,15 +104,27 @@ def begun(minari: Any, name: str, said: str) -> Any:
     Raises:
         ValueError: If it is another one, or the name is no id.
     """
-    try:
-        found = minari.load_dataset(name)
-    except FileNotFoundError:
+    minari.dataset.minari_dataset.parse_dataset_id(name)  # raises
+    folder = minari.storage.get_dataset_path(name) / "data"
+    if not (folder / "metadata.json").exists():
+        with suppress(OSError):  # an empty one, of a call that was ended early
+            folder.rmdir()
+            folder.parent.rmdir()
         return None
+    found = minari.load_dataset(name)
     was = found.storage.metadata.get("description")
     if was != said:
         rule = f"a name that is free, or of a data set of {said!r}"
-        reject("name", "wgp-gym dataset", rule, f"{name}, of {was!r}")
-    return found
+        reject("name", OWNER, rule, f"{name}, of {was!r}")
+    drop_unfinished(folder, int(found.total_episodes))
+    return minari.load_dataset(name)
+
+
+def drop_unfinished(folder: Path, episodes: int) -> None:
+    """Remove the episodes of a batch that was being written when its call was ended."""
+    with import_module("h5py").File(folder / "main_data.hdf5", "a", track_order=True) as file:
+        for name in [name for name in file if int(name.rpartition("_")[2]) >= episodes]:
+            del file[name]
 
 
 def recorded(
@@ -121,12 +138,12 @@ def recorded(
     """Play the episodes of these seeds, and return them as Minari's buffers."""
     with closing(make_vector(environment, len(seeds), **kwargs)) as env:
         player = wgp_agents.make(agent, env, **parameters)
-        observation, _ = env.reset(seed=seeds)
+        observation, info = env.reset(seed=seeds)
         player.reset(seeds)
         observations, actions, rewards, over = [observation.copy()], [], [], False
         while not over:
-            action = player.act(observation)
-            observation, reward, terminated, truncated, _ = env.step(action)
+            action = act(player, observation, info)
+            observation, reward, terminated, truncated, info = env.step(action)
             player.observe(action, reward)
             observations.append(observation.copy())
             actions.append(np.array(action))
@@ -160,10 +177,7 @@ def created(
 ) -> Any:
     """Write a new data set with its first episodes."""
     with closing(gymnasium.make(environment, **kwargs)) as env:
-        low, high = (
-            mean_return(name, environment, kwargs, first, min(SCORED, len(played)))
-            for name in ("random", "oracle")
-        )
+        low, high = (mean_return(name, environment, kwargs, first) for name in ("random", "oracle"))
         return minari.create_dataset_from_buffers(
             dataset_id=name,
             buffer=played,
@@ -179,10 +193,8 @@ def created(
         )
 
 
-def mean_return(
-    agent: str, environment: str, kwargs: dict[str, Any], first: int, episodes: int
-) -> float:
-    """Return an agent's mean sum of rewards over the first episodes."""
-    with closing(make_vector(environment, episodes, **kwargs)) as env:
+def mean_return(agent: str, environment: str, kwargs: dict[str, Any], first: int) -> float:
+    """Return an agent's mean sum of rewards over the first 100 episodes."""
+    with closing(make_vector(environment, SCORED, **kwargs)) as env:
         rewards: Array = rollout(wgp_agents.make(agent, env), env, first)["reward"]
     return float(rewards.sum(axis=1).mean())

@@ -112,6 +112,8 @@ def train(
     with locked(path.with_name(f".{path.stem}.lock")):
         if (curve := finished(algo, path, notes)) is not None:
             tqdm.write(f"{path} was trained before, with these settings.", file=sys.stderr)
+            if curve and not path.with_suffix(".csv").exists():
+                write_csv(path.with_suffix(".csv"), curve)
             return curve
         trainer = LEARNERS[algo](worlds, seed, environment != GENERAL)
         check_worlds(worlds, trainer.shortest)
@@ -147,10 +149,17 @@ def state_in(file: Path) -> State:
         ValueError: If the file is damaged.
     """
     try:
-        return read_state(file)
+        state = read_state(file)
+        if not isinstance(json.loads(state["notes"]), dict):
+            raise TypeError("its notes are no table")
     except Exception as error:  # there is no end to what damaged bytes can raise
-        name = type(error).__name__
-        raise ValueError(f"{file} is no state of a training ({name}). Remove it.") from None
+        raise no_state(file, error) from None
+    return state
+
+
+def no_state(file: Path, error: Exception) -> ValueError:
+    """Return the error of a file that is no state of a training."""
+    return ValueError(f"{file} is no state of a training ({type(error).__name__}). Remove it.")
 
 
 class Run:
@@ -176,9 +185,12 @@ class Run:
     def _take_over(self, state: State, file: Path) -> None:
         if found := diff_settings(json.loads(state["notes"]), self.notes):
             raise_other_results(file, "training", found)
-        self.trainer.restore(state["trainer"])
-        self.curve, self._best = state["curve"], state["best"]
-        self._before = state["seconds"]
+        try:
+            self.trainer.restore(state["trainer"])
+            self.curve, self._best = state["curve"], state["best"]
+            self._before = float(state["seconds"])
+        except Exception as error:  # there is no end to what an edited state can raise
+            raise no_state(file, error) from None
         tqdm.write(f"{file}: the training goes on after {self.seconds:.0f} s.", file=sys.stderr)
 
     @property
@@ -228,6 +240,7 @@ class Run:
         """Choose the width on other validation episodes, and write the best weights."""
         if not self.curve:
             self.checkpoint()
+        self._bar.set_description("choosing the width")
         self.trainer.go_back(self._best)
         asked = self.trainer.validation
         tried = {

@@ -12,10 +12,13 @@ from pathlib import Path
 from tqdm import tqdm
 
 from wgp_agents.benchmark.declaration import split_flag
+from wgp_agents.benchmark.plan import check
 from wgp_agents.registry import agent_entry
-from wgp_agents.training.rivals import Match, Rival, Training, missing
+from wgp_agents.training.comparison import experiment
+from wgp_agents.training.rivals import TASKS, Match, Rival, Training, missing
+from wgp_gym.validation import reject
 
-__all__ = ["more_rivals", "train_all", "train_missing"]
+__all__ = ["check_rivals", "more_rivals", "train_all", "train_missing"]
 
 
 def more_rivals(flags: Sequence[str]) -> list[Rival]:
@@ -30,6 +33,21 @@ def more_rivals(flags: Sequence[str]) -> list[Rival]:
         agent_entry(name)
         found.append(Rival(name, flag[len(name) + 1 :].strip(), parameters))
     return found
+
+
+def check_rivals(match: Match) -> None:
+    """Check that everybody who is not trained can play, before hours of training begin.
+
+    Raises:
+        ValueError: If an agent takes part twice, or cannot be made.
+    """
+    names = [rival.name for rival in match.rivals]
+    for name in names:
+        if names.count(name) > 1:
+            reject("agent", "compare", "one that does not take part already", name)
+    untrained = [rival for rival in match.rivals if not rival.trained_on]
+    for task in TASKS:
+        check(experiment(task, Match(untrained), 2, 0))
 
 
 def train_missing(match: Match, jobs: int) -> None:
@@ -49,18 +67,24 @@ def train_all(work: Sequence[Training], folder: Path, jobs: int) -> None:
     Raises:
         ValueError: If a training fails.
     """
+    running: list[subprocess.Popen[str]] = []
     with ThreadPoolExecutor(jobs) as pool:
-        trainings = [pool.submit(train, one, folder) for one in work]
+        trainings = [pool.submit(train, one, folder, running) for one in work]
         try:
             for done in tqdm(as_completed(trainings), total=len(work), unit="training"):
                 tqdm.write(done.result(), file=sys.stderr)
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in running:
+                process.terminate()  # it goes on from its last checkpoint
             raise
 
 
-def train(training: Training, folder: Path) -> str:
-    """Train one, by the command; return a line that says how it did."""
+def train(training: Training, folder: Path, running: list[subprocess.Popen[str]]) -> str:
+    """Train one, by the command; return a line that says how it did.
+
+    Its process is among those that are `running` until it ends.
+    """
     started = time.perf_counter()
     rival, environment, seed = training
     command = [sys.executable, "-c", "import sys; from wgp_agents import cli; sys.exit(cli.main())"]
@@ -68,9 +92,13 @@ def train(training: Training, folder: Path) -> str:
     command += ["--out", str(folder)]
     if rival.seconds is not None:
         command += ["--seconds", str(rival.seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise ValueError(f"The training of {training.file_name} failed: {said[-1]}")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        running.append(process)
+        out, said = process.communicate()
+        running.remove(process)
+    if process.returncode:
+        lines = said.strip().splitlines() or ["it said nothing"]
+        raise ValueError(f"The training of {training.file_name} failed: {lines[-1]}")
     seconds = time.perf_counter() - started
-    return f"{training.file_name}, {seconds:.0f} s. {done.stdout.splitlines()[0]}"
+    return f"{training.file_name}, {seconds:.0f} s. {out.splitlines()[0]}"

@@ -82,7 +82,6 @@ class Trainer(ABC):
     ) -> None:
         self.worlds, self._batch = worlds, batch
         self.net, self.average = net, average
-        self.net, self.average = net, average
         average.load_state_dict(net.state_dict())
         self._rate, self._settled = learning_rate, settled
         self._optimizer = torch.optim.AdamW(

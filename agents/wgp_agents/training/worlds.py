@@ -83,8 +83,9 @@ def check_worlds(worlds: list[World], shortest: int) -> None:
     for world in worlds:
         env = make_vector(world.environment, 1, **world.drawn(np.random.default_rng(0)))
         problem = getattr(env.unwrapped, "problem", None)
-        if not isinstance(problem, BanditProblem) or problem.contextual or problem.continuous:
-            rule = "a bandit of a finite number of arms that stay"
+        fixed = isinstance(problem, BanditProblem) and not problem.contextual
+        if not fixed or problem.continuous or getattr(env.unwrapped.task, "masked", False):
+            rule = "a bandit of a finite number of arms, all of which stay"
             reject("environment", "train", rule, world.environment)
         if problem.known_horizon("train") < shortest:
             reject("horizon", "train", f"at least {shortest}", problem.horizon)

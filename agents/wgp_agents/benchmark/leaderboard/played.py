@@ -62,7 +62,7 @@ def play_suite(suite: Suite, own: Sequence[AgentSpec], jobs: int, out: Path) -> 
     failed: list[Unit] = []
     playing: set[str] = set()
     for contest in CONTESTS:
-        folder = out / slug(contest.name)
+        folder = folder_of(contest, out)
         agents = fitting(contest, suite, contestants(with_earlier(own, folder)))
         playing |= {agent.label for agent in agents}
         failed += run(experiment(contest, suite, agents), folder, Workers(jobs), extend=True)
@@ -70,6 +70,11 @@ def play_suite(suite: Suite, own: Sequence[AgentSpec], jobs: int, out: Path) -> 
         if agent.label not in playing:
             raise ValueError(f"{agent.label} can play none of the leaderboard's tasks.")
     return failed
+
+
+def folder_of(contest: Contest, out: Path) -> Path:
+    """Return where the results of a task stand."""
+    return out / slug(contest.name)
 
 
 def with_earlier(own: Sequence[AgentSpec], folder: Path) -> list[AgentSpec]:
@@ -92,12 +97,12 @@ def fitting(contest: Contest, suite: Suite, agents: list[AgentSpec]) -> list[Age
 
 
 def read_boards(out: Path) -> list[Board]:
-    """Read what was played, one board after the other.
+    """Read what was played, one board after the other; an agent that failed is in none.
 
     Raises:
-        ValueError: If units are missing.
+        ValueError: If nothing was played of a task.
     """
-    results = {contest: load_results(out / slug(contest.name)) for contest in CONTESTS}
+    results = {one: load_results(folder_of(one, out), partial=True) for one in CONTESTS}
     return [board_of(name, results) for name in BOARDS]
 
 

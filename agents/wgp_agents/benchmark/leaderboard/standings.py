@@ -28,7 +28,7 @@ class Standing(NamedTuple):
         agent: Its label.
         ratio: The geometric mean over tasks of its mean regret over that of the best fixed
             parameters in hindsight, with its 95 % bootstrap interval over runs.
-        rank: Its place by that, from 1, with the interval of the same resamples.
+        rank: Its place by that, from 1, the same for equals, with the interval of the resamples.
         worst: The largest regret of a single run over the same.
         ratios: Of each task, by its name.
     """
@@ -70,14 +70,15 @@ def standings(
     means, resampled = np.mean(logs, axis=0), np.mean(drawn, axis=0)
     places = 1 + (resampled[:, None] < resampled[:, :, None]).sum(axis=2)
     order = np.argsort(means, kind="stable")
+    ranks = 1 + (means[None] < means[:, None]).sum(axis=1)
     runs = min(len(one) for one in best.values())
     return [
         Standing(
             agents[i],
             percentile_interval(np.exp(means[i]), np.exp(resampled[:, i]), LEVEL, runs),
-            percentile_interval(rank + 1, places[:, i].astype(float), LEVEL, runs),
+            percentile_interval(ranks[i], places[:, i].astype(float), LEVEL, runs),
             float(np.max(worst, axis=0)[i]),
             {task: float(np.exp(log[i])) for task, log in zip(regrets, logs, strict=True)},
         )
-        for rank, i in enumerate(order)
+        for i in order
     ]

@@ -217,6 +217,8 @@ def test_bounds_rescale_all_click_rates(make_env: Make) -> None:
             episode(7, **{name: 1e4})
     with pytest.raises(ValueError, match=r"'variation_budget' .* within norm_bound = 0\.1"):
         episode(7, norm_bound=0.1, variation_budget=50.0)
+    with pytest.raises(ValueError, match=r"'variation_budget' .* above 0 for functions that are"):
+        episode(7, variation_budget=0)
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,9 @@ class KnobsTask(Task):
             reward.
         norm_bound: The largest RKHS norm B to give each episode, 0 or in [1e-100, 1e30]; None: as
             drawn.
-        variation_budget: The variation B_T to give each episode, likewise. Both rescale all
-            functions alike, so that they remain what they are: with both, the budget is met, and an
-            error where it takes norms above the bound.
+        variation_budget: The variation B_T to give each episode, likewise, but 0 only where
+            functions never change. Both rescale all functions alike, so that they remain what they
+            are: with both, the budget is met, and an error where it takes norms above the bound.
         continuous: Whether any point of [0, 1]^d may be played, or those of the grid.
         **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
@@ -188,8 +188,8 @@ class KnobsTask(Task):
         norms, moves = self._norms(heights, centres, values)
         largest, spent = float(norms.max()), float(moves.sum())
         factor = common_factor(largest, spent, self.norm_bound, self.variation_budget)
+        top, best = self._optimum(heights, centres, values, factor)
         heights, values, variation = factor * heights, factor * values, np.cumsum(from_zero(moves))
-        top, best = self._optimum(heights, centres, values)
         return Episode(
             values=values,
             coefficients=np.zeros((len(values), 0)),
@@ -255,16 +255,19 @@ class KnobsTask(Task):
         parts = blocks(0, len(parameters), self.domain.size)
         return np.concatenate([self.formula(parameters[part], self.domain[None]) for part in parts])
 
-    def _optimum(self, heights: Array, centres: Array, values: Array) -> tuple[Array, Actions]:
-        """Return the maxima at the knots, `(K,)`, and where they are."""
+    def _optimum(
+        self, heights: Array, centres: Array, values: Array, factor: float
+    ) -> tuple[Array, Actions]:
+        """Return the maxima at the knots times a factor, `(K,)`, and where they are."""
         if not self.continuous:
-            return best_of(values)
+            top, arms = best_of(values)
+            return factor * top, arms
         best = centres[:, 0]
         if self._test is None:
             best = highest_points(heights, centres, self._width)
         playable = best.astype(np.float32)
-        top = self.formula(joined(heights, centres), playable[:, None].astype(float))[:, 0]
-        return top, playable
+        scaled = joined(factor * heights, centres)
+        return self.formula(scaled, playable[:, None].astype(float))[:, 0], playable
 
     def _norms(self, heights: Array, centres: Array, values: Array) -> tuple[Array, Array]:
         """Return the norms at the knots, `(K,)`, and those of the moves between them."""

@@ -76,9 +76,10 @@ class NewsTask(Task):
         horizon: The number of steps T.
         norm_bound: The largest norm B of the click rates of each episode, 0 or at least 1e-100;
             None: as drawn.
-        variation_budget: The variation B_T of each episode, likewise. Both rescale all click rates
-            alike, so that an empty slot still pays nothing: with both, the budget is met, and an
-            error where it takes norms above the bound.
+        variation_budget: The variation B_T of each episode, likewise, but 0 only where click rates
+            never change. Both rescale all click rates alike, so that an empty slot still pays
+            nothing: with both, the budget is met, and an error where it takes norms above the
+            bound.
 
     Raises:
         ValueError: If a parameter is out of its range; when an episode is drawn, if a budget cannot

@@ -296,10 +296,17 @@ def test_refused(make_env: Make, name: str, value: Any, rule: str) -> None:
 def test_what_is_for_peaks_alone(make_env: Make, name: str) -> None:
     with pytest.raises(ValueError, match=f"'{name}' .* None for the function 'branin'"):
         make_env(NAME, function="branin", **{name: 2})
-    with pytest.raises(ValueError, match=r"'points_per_dim' .* at most 2,000"):
-        make_env(NAME, function="branin", points_per_dim=45)
     with pytest.raises(ValueError, match=r"'lengthscale' .* singular"):
         make_env(NAME, function="branin", lengthscale=50.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "side"), [("branin", 45), ("hartmann3", 50), ("hartmann6", 10**9)]
+)
+def test_grids_that_are_too_large_to_solve(make_env: Make, function: str, side: int) -> None:
+    rule = rf"points_per_dim\^[236] to be at most 2,000\. Got {side} instead"
+    with pytest.raises(ValueError, match=rf"'points_per_dim' parameter .* {rule}"):
+        make_env(NAME, function=function, points_per_dim=side)
 
 
 def test_learners_find_it() -> None:

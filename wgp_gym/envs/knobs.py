@@ -137,8 +137,9 @@ class KnobsTask(Task):
         horizon = check_int("horizon", horizon, OWNER, 1)
         check_size(OWNER, {"horizon": horizon}, USUAL)
         period = check_int("period", period, OWNER, 1)
-        changes = list(range(period + 1, horizon + 1, period))
+        changes = range(period + 1, horizon + 1, period)
         side = usual_side(dim) if points_per_dim is None else points_per_dim
+        self._check_solvable(side, dim)
         count = number_of_points(OWNER, dim, side, continuous)
         self._check_size(len(changes) + 1, count)
         domain = grid(side, dim)
@@ -151,7 +152,7 @@ class KnobsTask(Task):
         super().__init__(
             kernel=kernel,
             domain=domain,
-            schedule=piecewise_constant(horizon, changes),
+            schedule=piecewise_constant(horizon, list(changes)),
             noise=make_noise("gaussian", noise_std, OWNER, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
@@ -165,11 +166,16 @@ class KnobsTask(Task):
         count = check_int("num_peaks", 5 if peaks is None else peaks, OWNER, 1, MOST_PEAKS)
         return count, check_int("dim", 3 if dim is None else dim, OWNER, 1, MOST_DIMENSIONS)
 
+    def _check_solvable(self, side: int, dim: int) -> None:
+        """Raise ValueError if the kernel matrix of a test function's grid is too large to solve."""
+        if self._test is None:
+            return
+        if check_int("points_per_dim", side, OWNER, 2) ** dim > MOST_POINTS:
+            rule = f"small enough for points_per_dim^{dim} to be at most {MOST_POINTS:,}"
+            reject("points_per_dim", OWNER, rule, side)
+
     def _check_size(self, knots: int, points: int) -> None:
         """Raise ValueError if an episode is too large to hold, or to draw in some seconds."""
-        if self._test is not None and points > MOST_POINTS:
-            rule = f"small enough for points_per_dim^dim to be at most {MOST_POINTS:,}"
-            reject("points_per_dim", OWNER, rule, points)
         sizes = {"horizon / period": knots, "points_per_dim^dim": points}
         check_size(OWNER, sizes, USUAL)
         check_size(OWNER, sizes | {"num_peaks": self._peaks}, USUAL, MAX_WORK)

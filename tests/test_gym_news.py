@@ -222,6 +222,21 @@ def test_bounds_rescale_all_click_rates(make_env: Make) -> None:
 
 
 @pytest.mark.parametrize(
+    "parameters",
+    [
+        {"num_arms": 1000, "arrival_rate": 1000.0, "lifetime": 1.0, "horizon": 40_000},
+        {"num_arms": 2, "arrival_rate": 1000.0, "horizon": 10**6},
+        {"arrival_rate": 1.0, "lifetime": 10.0, "horizon": 10**6},
+    ],
+    ids=str,
+)
+def test_more_articles_than_can_be_drawn(make_env: Make, parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"'arrival_rate' .* such that articles and the steps"):
+        make_env(NAME, **parameters)
+    make_env(NAME, **parameters | {"arrival_rate": 1e-3})
+
+
+@pytest.mark.parametrize(
     ("name", "value", "rule"),
     [
         ("num_arms", 1, r"an int in \[2, 1000\]"),

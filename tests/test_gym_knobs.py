@@ -240,6 +240,30 @@ def test_bounds_rescale_functions_as_they_are(function: str) -> None:
         episode(6, **same, norm_bound=1e-3, variation_budget=50.0)
 
 
+@pytest.mark.parametrize("continuous", [True, False])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_norm_of_zero(function: str, continuous: bool) -> None:
+    drawn = episode(6, function=function, horizon=50, norm_bound=0, continuous=continuous)
+    assert not drawn.values.any()
+    assert not drawn.optimal_reward.any()
+    assert np.isfinite(drawn.optimal_action).all()
+    assert drawn.norm_bound == drawn.variation_budget == 0.0
+
+
+def test_a_budget_of_zero() -> None:
+    """Refused where functions change: there would be none; else the norm is as asked for."""
+    with pytest.raises(ValueError, match=r"'variation_budget' .* above 0 for functions that are"):
+        episode(0, variation_budget=0, horizon=30)
+    still: dict[str, Any] = {"horizon": 5, "variation_budget": 0}
+    plain = episode(0, horizon=5)
+    np.testing.assert_array_equal(episode(0, **still).values, plain.values)
+    for norm in (0.3, 3.0):
+        drawn = episode(0, **still, norm_bound=norm)
+        factor = norm / plain.norm_bound
+        np.testing.assert_allclose(drawn.values, factor * plain.values, rtol=1e-12)
+        assert (drawn.norm_bound, drawn.variation_budget) == (norm, 0.0)
+
+
 def test_a_machine_that_rests(make_env: Make) -> None:
     drawn = episode(0, severity=0.0, height_severity=0.0)
     assert drawn.variation_budget == 0.0
@@ -272,10 +296,17 @@ def test_refused(make_env: Make, name: str, value: Any, rule: str) -> None:
 def test_what_is_for_peaks_alone(make_env: Make, name: str) -> None:
     with pytest.raises(ValueError, match=f"'{name}' .* None for the function 'branin'"):
         make_env(NAME, function="branin", **{name: 2})
-    with pytest.raises(ValueError, match=r"'points_per_dim' .* at most 2,000"):
-        make_env(NAME, function="branin", points_per_dim=45)
     with pytest.raises(ValueError, match=r"'lengthscale' .* singular"):
         make_env(NAME, function="branin", lengthscale=50.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "side"), [("branin", 45), ("hartmann3", 50), ("hartmann6", 10**9)]
+)
+def test_grids_that_are_too_large_to_solve(make_env: Make, function: str, side: int) -> None:
+    rule = rf"points_per_dim\^[236] to be at most 2,000\. Got {side} instead"
+    with pytest.raises(ValueError, match=rf"'points_per_dim' parameter .* {rule}"):
+        make_env(NAME, function=function, points_per_dim=side)
 
 
 def test_learners_find_it() -> None:

@@ -112,16 +112,43 @@ def test_the_height_is_where_a_block_is_too_short(make_env: Make) -> None:
 
 
 def test_a_budget_buys_blocks(make_env: Make) -> None:
-    """With the derived height m blocks spend less than it, m + 1 more, but for a few percent."""
-    for budget in (30.0, 100.0, 1000.0):
+    """With the derived height m blocks spend it, m - 1 less, but for a few percent."""
+    for budget in (5.0, 10.0, 16.0, 20.0, 30.0, 100.0, 1000.0):
         env = make_env(NAME, variation_budget=budget)
         f = functions(env)
         assert env.problem.variation_budget == pytest.approx(budget, rel=1e-9)
         m = len(f)
-        now, longer = (0.1 * math.sqrt(10 * blocks / 500) for blocks in (m, m + 1))
-        assert 0.97 * now * (m - 1) < f.max() * (m - 1) < 1.03 * longer * m
+        fewer, now = (0.1 * math.sqrt(10 * blocks / 500) for blocks in (m - 1, m))
+        assert 0.95 * fewer * (m - 2) < f.max() * (m - 1) < 1.05 * now * (m - 1)
     more = make_env(NAME, variation_budget=4000.0)
     assert len(functions(more)) > len(f)
+
+
+@pytest.mark.parametrize("budget", [0.5, 2, 5, 7, 10, 16, 20, 25, 30, 60, 100, 300, 1000])
+def test_what_a_budget_buys_is_hard(make_env: Make, budget: float) -> None:
+    """Without a bound it has 1 - 1 / 9 - (10 / 9)^{1/2} / 2 = 0.36 of h T; lower needles more."""
+    f = functions(make_env(NAME, variation_budget=budget))
+    height, steps = float(f.max()), 500 / len(f)
+    assert len(f) * least_regret(height, steps, 10, 0.1) > 0.3 * height * 500
+
+
+def test_a_budget_of_zero(make_env: Make) -> None:
+    plain = functions(make_env(NAME, blocks=1))
+    np.testing.assert_array_equal(functions(make_env(NAME, variation_budget=0)), plain)
+    for norm in (0.0, 0.5, 9.0):
+        env = make_env(NAME, variation_budget=0, norm_bound=norm)
+        f = functions(env)
+        assert (env.problem.norm_bound, env.problem.variation_budget) == (norm, 0.0)
+        np.testing.assert_allclose(f / max(f.max(), 1e-300), (norm > 0) * plain / plain.max())
+    with pytest.raises(ValueError, match=r"'variation_budget' .* above 0 for functions that are"):
+        functions(make_env(NAME, blocks=5, variation_budget=0))
+
+
+def test_a_budget_of_many_steps() -> None:
+    T = 3_000_000
+    drawn = LowerBoundTask(horizon=T, variation_budget=10).draw(np.random.default_rng(0))
+    height, steps = float(drawn.values.max()), T / len(drawn.values)
+    assert len(drawn.values) * least_regret(height, steps, 10, 0.1) > 0.3 * height * T
 
 
 def test_bounds_rescale_needles_as_they_are(make_env: Make) -> None:

@@ -217,6 +217,23 @@ def test_bounds_rescale_all_click_rates(make_env: Make) -> None:
             episode(7, **{name: 1e4})
     with pytest.raises(ValueError, match=r"'variation_budget' .* within norm_bound = 0\.1"):
         episode(7, norm_bound=0.1, variation_budget=50.0)
+    with pytest.raises(ValueError, match=r"'variation_budget' .* above 0 for functions that are"):
+        episode(7, variation_budget=0)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"num_arms": 1000, "arrival_rate": 1000.0, "lifetime": 1.0, "horizon": 40_000},
+        {"num_arms": 2, "arrival_rate": 1000.0, "horizon": 10**6},
+        {"arrival_rate": 1.0, "lifetime": 10.0, "horizon": 10**6},
+    ],
+    ids=str,
+)
+def test_more_articles_than_can_be_drawn(make_env: Make, parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"'arrival_rate' .* such that articles and the steps"):
+        make_env(NAME, **parameters)
+    make_env(NAME, **parameters | {"arrival_rate": 1e-3})
 
 
 @pytest.mark.parametrize(

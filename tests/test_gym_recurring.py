@@ -198,7 +198,7 @@ def test_without_a_change(make_env: Make) -> None:
         (HIDDEN, {"rise": 0}, r"'rise' .* float in \[0\.001, 100\]"),
         (HIDDEN, {"rise": 101.0}, r"'rise' .* float in \[0\.001, 100\]"),
         (HIDDEN, {"kernel": "linear"}, "'kernel' .* change in one place alone"),
-        (HIDDEN, {"lengthscale": 30.0}, "'kernel' .* change in one place alone"),
+        (HIDDEN, {"lengthscale": 30.0}, r"'lengthscale' .* one place alone\. Got 30\.0"),
         (STATIONARY, {"change_rate": 0.1}, "'change_rate' .* None where change_points is not"),
         (HIDDEN, {"change_rate": 0.1}, "'change_rate' .* None where change_points is not"),
     ],

@@ -225,7 +225,7 @@ def test_refused(make_env: Make, table: str) -> None:
     bad: list[tuple[str, dict[str, Any]]] = [
         (r"'kernel' .* one of 'empirical', 'se', 'matern'", {"kernel": "linear"}),
         (r"'places' .* a CSV file of name, x and y", {"table": table, "kernel": "se"}),
-        (r"'period' .* left out with a table", {"table": table, "period": 24.0}),
+        (r"'period' .* None with a table", {"table": table, "period": 24.0}),
         (r"'training_steps' .* an int in \[3, 6\]|an int of at least 3", {"training_steps": 2}),
         (r"'horizon' .* an int in \[1, 4\]", {"table": table, "horizon": 5}),
         (r"'num_sensors' .* an int in \[2, 2000\]", {"num_sensors": 1}),
@@ -242,3 +242,4 @@ def test_refused(make_env: Make, table: str) -> None:
     for message, parameters in bad:
         with pytest.raises(ValueError, match=message):
             make_env(SENSORS, **parameters)
+    make_env(SENSORS, table=table, num_sensors=None)  # its default

@@ -476,6 +476,32 @@ def test_a_task_of_ones_own_says_what_may_be_drawn() -> None:
         BanditEnv(f"{__name__}:Louder", length=[10.0, 20.0])
 
 
+class Counted(LinearTask):
+    """A task that counts how often it is made."""
+
+    drawable: ClassVar = {"noise_std": "range"}
+    made = 0
+
+    def __init__(self, noise_std: float = 0.1) -> None:
+        super().__init__("rotation", horizon=10, noise_std=noise_std)
+        Counted.made += 1
+
+
+def test_where_noise_alone_is_drawn_no_task_is_made_anew() -> None:
+    """So a reset takes no longer than without a law."""
+    env = BanditEnv(f"{__name__}:Counted", noise_std=NOISE)
+    plain = BanditEnv(f"{__name__}:Counted")
+    before = Counted.made
+    scales = set()
+    for seed in range(5):
+        env.reset(seed=seed)
+        plain.reset(seed=seed)
+        scales.add(env.problem.noise_scale)
+        np.testing.assert_array_equal(env.expected_rewards(), plain.expected_rewards())
+    assert len(scales) == 5
+    assert Counted.made == before
+
+
 def test_single_environments_in_a_row_are_the_native_batch() -> None:
     laws = {"noise_std": NOISE, **TIMES, "horizon": 12}
     many = SyncVectorEnv([lambda: gymnasium.make(ABRUPT, **laws)] * 3)

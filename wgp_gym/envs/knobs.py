@@ -96,9 +96,9 @@ class KnobsTask(Task):
             reward.
         norm_bound: The largest RKHS norm B to give each episode, 0 or in [1e-100, 1e30]; None: as
             drawn.
-        variation_budget: The variation B_T to give each episode, likewise. Both rescale all
-            functions alike, so that they remain what they are: with both, the budget is met, and an
-            error where it takes norms above the bound.
+        variation_budget: The variation B_T to give each episode, likewise, but 0 only where
+            functions never change. Both rescale all functions alike, so that they remain what they
+            are: with both, the budget is met, and an error where it takes norms above the bound.
         continuous: Whether any point of [0, 1]^d may be played, or those of the grid.
         **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
@@ -137,8 +137,9 @@ class KnobsTask(Task):
         horizon = check_int("horizon", horizon, OWNER, 1)
         check_size(OWNER, {"horizon": horizon}, USUAL)
         period = check_int("period", period, OWNER, 1)
-        changes = list(range(period + 1, horizon + 1, period))
+        changes = range(period + 1, horizon + 1, period)
         side = usual_side(dim) if points_per_dim is None else points_per_dim
+        self._check_solvable(side, dim)
         count = number_of_points(OWNER, dim, side, continuous)
         self._check_size(len(changes) + 1, count)
         domain = grid(side, dim)
@@ -151,7 +152,7 @@ class KnobsTask(Task):
         super().__init__(
             kernel=kernel,
             domain=domain,
-            schedule=piecewise_constant(horizon, changes),
+            schedule=piecewise_constant(horizon, list(changes)),
             noise=make_noise("gaussian", noise_std, OWNER, **noise),
             norm_bound=norm_bound,
             variation_budget=variation_budget,
@@ -165,11 +166,16 @@ class KnobsTask(Task):
         count = check_int("num_peaks", 5 if peaks is None else peaks, OWNER, 1, MOST_PEAKS)
         return count, check_int("dim", 3 if dim is None else dim, OWNER, 1, MOST_DIMENSIONS)
 
+    def _check_solvable(self, side: int, dim: int) -> None:
+        """Raise ValueError if the kernel matrix of a test function's grid is too large to solve."""
+        if self._test is None:
+            return
+        if check_int("points_per_dim", side, OWNER, 2) ** dim > MOST_POINTS:
+            rule = f"small enough for points_per_dim^{dim} to be at most {MOST_POINTS:,}"
+            reject("points_per_dim", OWNER, rule, side)
+
     def _check_size(self, knots: int, points: int) -> None:
         """Raise ValueError if an episode is too large to hold, or to draw in some seconds."""
-        if self._test is not None and points > MOST_POINTS:
-            rule = f"small enough for points_per_dim^dim to be at most {MOST_POINTS:,}"
-            reject("points_per_dim", OWNER, rule, points)
         sizes = {"horizon / period": knots, "points_per_dim^dim": points}
         check_size(OWNER, sizes, USUAL)
         check_size(OWNER, sizes | {"num_peaks": self._peaks}, USUAL, MAX_WORK)
@@ -188,8 +194,8 @@ class KnobsTask(Task):
         norms, moves = self._norms(heights, centres, values)
         largest, spent = float(norms.max()), float(moves.sum())
         factor = common_factor(largest, spent, self.norm_bound, self.variation_budget)
+        top, best = self._optimum(heights, centres, values, factor)
         heights, values, variation = factor * heights, factor * values, np.cumsum(from_zero(moves))
-        top, best = self._optimum(heights, centres, values)
         return Episode(
             values=values,
             coefficients=np.zeros((len(values), 0)),
@@ -255,16 +261,19 @@ class KnobsTask(Task):
         parts = blocks(0, len(parameters), self.domain.size)
         return np.concatenate([self.formula(parameters[part], self.domain[None]) for part in parts])
 
-    def _optimum(self, heights: Array, centres: Array, values: Array) -> tuple[Array, Actions]:
-        """Return the maxima at the knots, `(K,)`, and where they are."""
+    def _optimum(
+        self, heights: Array, centres: Array, values: Array, factor: float
+    ) -> tuple[Array, Actions]:
+        """Return the maxima at the knots times a factor, `(K,)`, and where they are."""
         if not self.continuous:
-            return best_of(values)
+            top, arms = best_of(values)
+            return factor * top, arms
         best = centres[:, 0]
         if self._test is None:
             best = highest_points(heights, centres, self._width)
         playable = best.astype(np.float32)
-        top = self.formula(joined(heights, centres), playable[:, None].astype(float))[:, 0]
-        return top, playable
+        scaled = joined(factor * heights, centres)
+        return self.formula(scaled, playable[:, None].astype(float))[:, 0], playable
 
     def _norms(self, heights: Array, centres: Array, values: Array) -> tuple[Array, Array]:
         """Return the norms at the knots, `(K,)`, and those of the moves between them."""

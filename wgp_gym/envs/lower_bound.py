@@ -11,6 +11,7 @@ References:
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import Literal, Unpack
 
@@ -57,8 +58,9 @@ class LowerBoundTask(Task):
     Here all are changes, and a budget can be met in every episode.
 
     Args:
-        blocks: The number of blocks, in [1, T]. Default: 5, or, with a `variation_budget`, as many
-            as spend it with the epsilon below, at least 2.
+        blocks: The number of blocks, in [1, T]. Default: 5, or, with a `variation_budget`,
+            the fewest that spend it, or more, with the epsilon below. So needles come out no
+            higher than that, but for a few percent, as long as T blocks are enough.
         epsilon: Half of the needle's height, in [1e-100, 1e30]. Default: (R / 2) (M / tau)^{1/2}
             with tau = T / blocks: of tau plays shared out over the M places, the Kullback-Leibler
             divergence between a needle and none, 2 epsilon^2 tau / (M R^2), is then 1 / 2.
@@ -75,9 +77,9 @@ class LowerBoundTask(Task):
             reward.
         norm_bound: The largest RKHS norm B of each episode, 0 or in [1e-100, 1e30]; None: as
             epsilon has it.
-        variation_budget: The variation B_T of each episode, likewise. Both rescale all needles
-            alike, since f_1 + c (f_t - f_1) would be two needles: with both, the budget is met,
-            and an error where it takes norms above the bound.
+        variation_budget: The variation B_T of each episode, likewise, but 0 only with one block.
+            Both rescale all needles alike, since f_1 + c (f_t - f_1) would be two needles: with
+            both, the budget is met, and an error where it takes norms above the bound.
         **noise: `noise`, another law than the Gaussian, and its parameters: see `make_noise`.
 
     Raises:
@@ -144,12 +146,17 @@ class LowerBoundTask(Task):
             return check_int("blocks", given, OWNER, 1, self._steps)
         if budget is None:
             return min(USUAL["blocks"], self._steps)
-        number = np.arange(1, self._steps + 1)
+        if budget == 0:
+            return 1
         # Needles hardly overlap: the distance of two is the root of 2 times a norm.
         norm = math.sqrt(2 * float(self._needles.squared_norms().mean()))
-        spent = [2 * self.epsilon(int(m)) * norm * (int(m) - 1) for m in number]
-        most = int(np.searchsorted(spent, budget, side="right"))
-        return min(max(most, 2), self._steps) if budget > 0 else 1
+
+        def spent(blocks: int) -> float:
+            return 2 * self.epsilon(blocks) * norm * (blocks - 1)
+
+        # One block fewer would ask for higher needles, which learners find.
+        fewest = bisect.bisect_left(range(1, self._steps + 1), budget, key=spent) + 1
+        return min(fewest, self._steps)
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the places of the needles of one episode.

@@ -29,6 +29,7 @@ __all__ = ["NewsTask"]
 
 OWNER = "NewsTask"
 MAX_ARMS = 1000
+MOST_ARTICLES = 300_000  # of an episode, drawn one by one, and steps at which some arrive
 USUAL = {"num_arms": 30, "horizon": 2000}
 CONCENTRATION = 4.0  # of the beta law of click rates: of mean 1/4 it is Beta(1, 3)
 ROUNDING = 1e-9
@@ -76,13 +77,15 @@ class NewsTask(Task):
         horizon: The number of steps T.
         norm_bound: The largest norm B of the click rates of each episode, 0 or at least 1e-100;
             None: as drawn.
-        variation_budget: The variation B_T of each episode, likewise. Both rescale all click rates
-            alike, so that an empty slot still pays nothing: with both, the budget is met, and an
-            error where it takes norms above the bound.
+        variation_budget: The variation B_T of each episode, likewise, but 0 only where click rates
+            never change. Both rescale all click rates alike, so that an empty slot still pays
+            nothing: with both, the budget is met, and an error where it takes norms above the
+            bound.
 
     Raises:
-        ValueError: If a parameter is out of its range; when an episode is drawn, if a budget cannot
-            be met, or carries a click rate above 1.
+        ValueError: If a parameter is out of its range, or an episode is too large to hold or to
+            draw in some seconds; when an episode is drawn, if a budget cannot be met, or carries a
+            click rate above 1.
     """
 
     def __init__(
@@ -104,6 +107,7 @@ class NewsTask(Task):
         self._lifetime = check_float("lifetime", lifetime, OWNER, 1, 1e6)
         self._click_rate = check_float("click_rate", click_rate, OWNER, 0.01, 0.99)
         self._half_life = check_float("half_life", half_life, OWNER, 1, 1e9)
+        self._check_work(count, horizon)
         super().__init__(
             kernel=Empirical(np.eye(count)),
             domain=np.linspace(0.0, 1.0, count)[:, None],
@@ -115,6 +119,14 @@ class NewsTask(Task):
             reward_range=(0.0, 1.0),
             masked=True,
         )
+
+    def _check_work(self, slots: int, horizon: int) -> None:
+        """Raise ValueError if an episode has more articles than are drawn in some seconds."""
+        arrivals = self._arrival_rate * horizon
+        articles = min(arrivals, slots * (1 + horizon / self._lifetime))  # no more find a slot
+        if articles + min(arrivals, horizon) > MOST_ARTICLES:  # and steps at which some arrive
+            rule = f"such that articles and the steps they arrive at are {MOST_ARTICLES:,} at most"
+            reject("arrival_rate", OWNER, rule, self._arrival_rate)
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """Draw the articles of one episode.
@@ -150,8 +162,8 @@ class NewsTask(Task):
             for slot in rng.permutation(page.free(t))[: arrivals[t]]:
                 page.add(Article(int(slot), t, t + int(rng.geometric(leaving))))
         page.keep_one_until(self.horizon)
-        ends = (min(article.stop, self.horizon) for article in page.articles)
-        return [replace(one, stop=end) for one, end in zip(page.articles, ends, strict=True)]
+        T = self.horizon
+        return [one if one.stop <= T else replace(one, stop=T) for one in page.articles]
 
     def _number_at_first(self, rng: np.random.Generator) -> int:
         """Draw how many articles an episode begins with: a Poisson number, given 1 .. n."""

@@ -87,6 +87,8 @@ class RandomTask(Task):
             self._fixed[NOISE] = self._laws[NOISE].typical
         values = {name: law.typical for name, law in self._laws.items()}
         typical = self._plain(values, 0)
+        only_noise = self._rate is None and self._laws.keys() <= {NOISE}
+        self._latest: tuple[object, Task] = (() if only_noise else None), typical  # and its key
         # As large as an episode may get; each one refuses what is out of its range.
         self.shares_kernel, self._kept_numbers = True, 0
         for task in self._ends(typical.horizon):
@@ -180,7 +182,7 @@ class RandomTask(Task):
             alike.setdefault(self._key(world), []).append(i)
         drawn: dict[int, Episode] = {}
         for rows in alike.values():
-            task = self._of_world(worlds[rows[0]])
+            task = self._task(worlds[rows[0]])
             batch = task.draw_batch([generators[i] for i in rows])
             for place, i in enumerate(rows):
                 one = replace(batch.of_batch(place), kernels=(task.kernel,))
@@ -196,6 +198,13 @@ class RandomTask(Task):
         if world.knots is None:
             return values
         return values, world.knots.tobytes() if self.contextual else world.knots[-1]
+
+    def _task(self, world: World) -> Task:
+        """Return a task that draws the functions of this world: the latest one, where it does."""
+        key = self._key(world)
+        if self._latest[0] != key:
+            self._latest = key, self._of_world(world)
+        return self._latest[1]
 
     def _of_world(self, world: World) -> Task:
         """Return a task that draws the functions of this world."""

@@ -112,21 +112,24 @@ def common_factor(
         largest: The largest norm of the functions.
         spent: Their variation.
         norm_bound: B >= 0, or None.
-        variation_budget: B_T >= 0, or None.
+        variation_budget: B_T, or None; 0 only where functions never change.
 
     Raises:
-        ValueError: If functions that are zero or never change are to be larger, or no factor
-            meets both.
+        ValueError: If functions that are zero or never change are to be larger, those that
+            change are to stay as they are, or no factor meets both.
     """
-    if variation_budget is None:
+    if variation_budget is None or variation_budget == spent == 0:
         if norm_bound is None:
             return 1.0
         if largest == 0 and norm_bound > 0:
             reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
         return norm_bound / largest if largest > 0 else 0.0
-    if spent == 0 and variation_budget > 0:
+    if spent == 0:
         reject("variation_budget", "a task that never changes", "None or 0", variation_budget)
-    factor = variation_budget / spent if spent > 0 else 1.0
+    if variation_budget == 0:  # the factor 0 would leave no function at all
+        rule = "above 0 for functions that are rescaled as a whole"
+        reject("variation_budget", "this episode", rule, variation_budget)
+    factor = variation_budget / spent
     if norm_bound is not None and factor * largest > (1 + PRECISION) * norm_bound:
         rule = f"reachable with all norms within norm_bound = {norm_bound:g}"
         reject("variation_budget", "this episode", rule, variation_budget)

@@ -26,7 +26,7 @@ from wgp_gym.kernels import Categorical, Empirical, Kernel, Sum, make_kernel
 from wgp_gym.rkhs import interpolants
 from wgp_gym.schedules import knot_per_step
 from wgp_gym.types import Array
-from wgp_gym.validation import check_choice, check_int, check_size, reject
+from wgp_gym.validation import check_choice, check_int, check_size, check_unused, reject
 
 __all__ = ["SensorsTask"]
 
@@ -119,8 +119,7 @@ class SensorsTask(Task):
             training, steps = drawn_sizes(count, training_steps, horizon)
             sample = self._field.readings(self._field.rng, training)
         else:
-            for name, value in field.items():
-                reject(name, OWNER, "left out with a table of one's own", value)
+            check_unused(OWNER, "with a table of one's own", field)
             data = read_table(table, header=header, parameter="table")
             names, length = data.names, len(data.times)
             training, steps = table_sizes(length, training_steps, horizon)

@@ -152,13 +152,16 @@ class SyntheticTask(Task):
             variation_budget=variation_budget,
             continuous=continuous,
         )
-        self._knot_process = self._make_process(schedule, worlds, rise)
+        self._knot_process = self._make_process(schedule, worlds, rise, lengthscale)
 
-    def _make_process(self, schedule: str, worlds: int, rise: float) -> KnotProcess:
+    def _make_process(
+        self, schedule: str, worlds: int, rise: float, lengthscale: float
+    ) -> KnotProcess:
         """Return what draws the functions at the knots.
 
         Raises:
-            ValueError: If the kernel lets no function change in one place alone.
+            ValueError: If the kernel with its lengthscale lets no function change in one place.
+
         """
         kernel = DomainKernel(self.kernel, self.domain)
         count, terms = self.schedule.num_knots, self.num_terms
@@ -167,9 +170,12 @@ class SyntheticTask(Task):
         if schedule != "hidden":
             return IndependentFunctions(kernel, count, terms)
         process = HiddenChanges(kernel, count, terms, rise)
-        if isinstance(self.kernel, Linear) or process.largest_left(0) < LEAST_LEFT:
+        if isinstance(self.kernel, Linear):
             rule = "a local one, with which a function may change in one place alone"
             reject("kernel", OWNER, rule, self.kernel)
+        if process.largest_left(0) < LEAST_LEFT:
+            rule = "short enough for a function to change in one place alone"
+            reject("lengthscale", OWNER, rule, lengthscale)
         return process
 
     def draw(self, rng: np.random.Generator) -> Episode:

@@ -74,7 +74,8 @@ class Arrivals:
             late = np.full(self._horizon, self._delay)
             if self._mean:  # P(D >= j) = q^j with q = mean / (1 + mean)
                 late = np.floor(np.log1p(-waits) / -math.log1p(1 / self._mean)).astype(np.int64)
-            own[:] = np.where(lost < self._missing, NEVER, played + late)
+            arrives = played + late
+            own[:] = np.where((lost < self._missing) | (arrives > self._horizon), NEVER, arrives)
 
     def before(self) -> Info:
         """Return what the info tells where nothing was played, `(B,)` each."""

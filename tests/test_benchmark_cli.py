@@ -232,7 +232,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--agent", "random"], "Give an experiment's file, or one of adaptive"),
     (["figure1", "--env", ABRUPT], "either an experiment's file or --env and --agent"),
     (["--env", "WGPBandit-Abrup-v0", "--agent", "random"], "did you mean 'WGPBandit-Abrupt-v0'"),
-    (["--env", f"{ABRUPT}:noise=1", "--agent", "random"], "did you mean 'noise_std'"),
+    (["--env", f"{ABRUPT}:noise_sd=1", "--agent", "random"], "did you mean 'noise_std'"),
     (["--env", f"{ABRUPT}:noise_std=-1", "--agent", "random"], "a float in [0, 1e+30]. Got -1"),
     (["--env", f"{ABRUPT}:noise_std=x", "--agent", "random"], "a float in [0, 1e+30]. Got 'x'"),
     (["--env", ABRUPT, "--agent", "wgp_ucb"], "did you mean 'wgp-ucb'"),

@@ -309,6 +309,36 @@ def test_grids_that_are_too_large_to_solve(make_env: Make, function: str, side: 
         make_env(NAME, function=function, points_per_dim=side)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"horizon": 50_000, "period": 1, "points_per_dim": 2}, "'horizon / period' .* 1,000,000"),
+        ({"num_peaks": 100, "horizon": 1500}, "'num_peaks' .* at most 1,000,000"),
+        ({"num_peaks": 100, "points_per_dim": 46, "horizon": 250}, "'points_per.* 200,000,000"),
+        ({"horizon": 20_000_000, "period": 1}, "'horizon / period' .* 50,000,000"),
+    ],
+    ids=str,
+)
+def test_episodes_that_take_long_to_draw(
+    make_env: Make, parameters: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(ValueError, match=match):
+        make_env(NAME, **parameters)
+
+
+def test_a_hundred_peaks_can_be_drawn() -> None:
+    """Their maxima, against climbs from every centre that are written out, in one function."""
+    task = KnobsTask(num_peaks=100, horizon=1)
+    drawn = task.draw(np.random.default_rng(2))
+    heights, centres = (row[0] for row in parts(drawn, 100, 3))
+    points = centres.copy()
+    for _ in range(1000):
+        w = heights * np.exp(-((points[:, None] - centres) ** 2).sum(axis=2) / (2 * 0.2**2))
+        points = w @ centres / w.sum(axis=1, keepdims=True)
+    w = heights * np.exp(-((points[:, None] - centres) ** 2).sum(axis=2) / (2 * 0.2**2))
+    assert drawn.optimal_reward[0] == pytest.approx(w.sum(axis=1).max(), rel=1e-12)
+
+
 def test_learners_find_it() -> None:
     """Three runs of 200 steps: random play has 120, the adaptive agent 28."""
     regret = {}

@@ -44,7 +44,8 @@ PEAKS = "peaks"
 FUNCTIONS = (PEAKS, *TEST_FUNCTIONS)
 USUAL = {"horizon": 500, "horizon / period": 50, "points_per_dim^dim": 1000, "num_peaks": 5}
 MOST_PEAKS, MOST_DIMENSIONS = 100, 6
-CLIMB = 1000  # products of a step of a climb past one peak, times the steps, about
+PEAK = 25  # products that a peak at a point of the grid takes as long as
+CLIMB = 5000  # products that all steps of a climb past one peak take as long as, about
 USUAL_MOVE = 0.07  # of a height; 7 in [B99]
 SMALLEST_MOVE = 1e-4  # but for 0: its norm is the root of a difference
 POINTS = 1000  # of the grid, about, where none is asked for
@@ -178,7 +179,7 @@ class KnobsTask(Task):
         """Raise ValueError if an episode is too large to hold, or to draw in some seconds."""
         sizes = {"horizon / period": knots, "points_per_dim^dim": points}
         check_size(OWNER, sizes, USUAL)
-        check_size(OWNER, sizes | {"num_peaks": self._peaks}, USUAL, MAX_WORK)
+        check_size(OWNER, sizes | {"num_peaks": self._peaks}, USUAL, MAX_WORK // PEAK)
         # Climbs take some hundred steps of each peak, past all others.
         climbs = {"horizon / period": knots, "num_peaks": self._peaks**2}
         check_size(OWNER, climbs, USUAL, MAX_WORK // CLIMB)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wgp_gym.arrays import blocks
 from wgp_gym.types import Array, Indices
 
 __all__ = ["TEST_FUNCTIONS", "TestFunction", "branin", "hartmann", "highest_points"]
@@ -41,6 +42,7 @@ HARTMANN_CENTRES = {
         (0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381),
     ),
 }
+CACHED = 50_000  # numbers of the climbs that are done at once
 SMALLEST_STEP, MOST_STEPS = 1e-10, 1000  # of a climb; where two peaks merge it goes slowly
 
 
@@ -141,26 +143,37 @@ def highest_points(heights: Array, centres: Array, width: float) -> Array:
     Returns:
         The points, `(K, d)`.
     """
+    parts = blocks(0, len(centres), heights.shape[1] ** 2, CACHED)
+    return np.concatenate([_climbed(heights[part], centres[part], width) for part in parts])
+
+
+def _climbed(heights: Array, centres: Array, width: float) -> Array:
+    """Return the same of some of the functions."""
     count, peaks, dim = centres.shape
-    points = centres.reshape(-1, dim).copy()
-    owner: Indices = np.repeat(np.arange(count), peaks)
-
-    def _weights(rows: Indices) -> Array:
-        square = np.sum((points[rows, None] - centres[owner[rows]]) ** 2, axis=2)
-        weights: Array = heights[owner[rows]] * np.exp(square / (-2 * width**2))
-        return weights
-
-    everyone: Indices = np.arange(len(points))
-    climbing = everyone
+    starts = centres.reshape(-1, dim)
+    points, totals = starts.copy(), np.zeros(len(starts))
+    climbing: Indices = np.arange(len(starts))
+    own, tall = np.repeat(centres, peaks, axis=0), np.repeat(heights, peaks, axis=0)
     for _ in range(MOST_STEPS):
-        weights = _weights(climbing)
-        weights /= weights.sum(axis=1, keepdims=True)
-        shifted = np.sum(weights[:, :, None] * centres[owner[climbing]], axis=1)
-        moved = np.abs(shifted - points[climbing]).max(axis=1)
+        weights = _weights(points[climbing], own, tall, width)
+        totals[climbing] = weights.sum(axis=1)
+        shifted = (weights[:, None] @ own)[:, 0] / totals[climbing, None]
+        moved = np.abs(shifted - points[climbing]).max(axis=1) > SMALLEST_STEP
         points[climbing] = shifted
-        climbing = climbing[moved > SMALLEST_STEP]
+        if not moved.all():
+            climbing, own, tall = climbing[moved], own[moved], tall[moved]
         if not climbing.size:
             break
-    tops = _weights(everyone).sum(axis=1).reshape(count, peaks)
-    best: Array = points.reshape(centres.shape)[np.arange(count), tops.argmax(axis=1)]
+    best: Array = points.reshape(centres.shape)[
+        np.arange(count), totals.reshape(count, peaks).argmax(axis=1)
+    ]
     return best
+
+
+def _weights(points: Array, centres: Array, heights: Array, width: float) -> Array:
+    """Return the peaks `(R, m)`, each row's of its own function, at the row's point."""
+    square = np.zeros(heights.shape)
+    for axis in range(points.shape[1]):
+        square += (points[:, axis, None] - centres[..., axis]) ** 2
+    square /= -2 * width**2
+    return np.asarray(heights * np.exp(square))

@@ -151,11 +151,11 @@ class LowerBoundTask(Task):
         # Needles hardly overlap: the distance of two is the root of 2 times a norm.
         norm = math.sqrt(2 * float(self._needles.squared_norms().mean()))
 
-        def spent(blocks: int) -> float:
+        def _spent(blocks: int) -> float:
             return 2 * self.epsilon(blocks) * norm * (blocks - 1)
 
         # One block fewer would ask for higher needles, which learners find.
-        fewest = bisect.bisect_left(range(1, self._steps + 1), budget, key=spent) + 1
+        fewest = bisect.bisect_left(range(1, self._steps + 1), budget, key=_spent) + 1
         return min(fewest, self._steps)
 
     def draw(self, rng: np.random.Generator) -> Episode:

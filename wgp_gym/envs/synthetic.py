@@ -161,7 +161,6 @@ class SyntheticTask(Task):
 
         Raises:
             ValueError: If the kernel with its lengthscale lets no function change in one place.
-
         """
         kernel = DomainKernel(self.kernel, self.domain)
         count, terms = self.schedule.num_knots, self.num_terms

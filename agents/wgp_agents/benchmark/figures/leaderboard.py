@@ -17,7 +17,7 @@ from wgp_gym.drawing import new_figure
 __all__ = ["profiles"]
 
 SHOWN, POINTS = 8, 200
-LOW, HIGH = 0.3, 30.0
+LOW, HIGH = 0.3, 10.0
 
 
 def profiles(boards: Sequence[Board], stands: Mapping[str, Sequence[Standing]], path: Path) -> None:

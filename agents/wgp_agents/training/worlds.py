@@ -82,9 +82,10 @@ def check_worlds(worlds: list[World], shortest: int) -> None:
     """
     for world in worlds:
         env = make_vector(world.environment, 1, **world.drawn(np.random.default_rng(0)))
-        problem = getattr(env.unwrapped, "problem", None)
-        fixed = isinstance(problem, BanditProblem) and not problem.contextual
-        if not fixed or problem.continuous or getattr(env.unwrapped.task, "masked", False):
+        problem: Any = getattr(env.unwrapped, "problem", None)
+        masked = getattr(getattr(env.unwrapped, "task", None), "masked", False)
+        is_bandit = isinstance(problem, BanditProblem)
+        if not is_bandit or masked or problem.contextual or problem.continuous:
             rule = "a bandit of a finite number of arms, all of which stay"
             reject("environment", "train", rule, world.environment)
         if problem.known_horizon("train") < shortest:

@@ -17,7 +17,7 @@ from wgp_gym.problem import BanditProblem
 TASKS = {LINEAR: "WGPBandit-LinearSlow-v0", ARMS: "WGPBandit-ArmsAbrupt-v0"}
 WORDS = {  # no numbers, or ranges of another kind
     *("weights", "width_form", "confidence", "gain", "features", "tuning", "model", "rewards"),
-    *("prior", "candidates", "restart", "constants", "threshold", "reward_range", "play"),
+    *("prior", "candidates", "restart", "constants", "threshold", "reward_range", "play", "gate"),
 }
 COUNTS = {"updates", "memory", "hidden"}  # their upper ends take too long
 LISTS = {"drifts", "noise_ratios", "lengthscales", "discounts", "values", "windows"}

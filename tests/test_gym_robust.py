@@ -366,7 +366,7 @@ def digest_of_everything() -> str:
             action = agent.act(observation)
             observation, reward, _, _, info = env.step(action)
             agent.observe(action, reward)
-            found.update(repr([int(action), reward, list(info.items())]).encode())
+            found.update(repr([np.asarray(action).tolist(), reward, list(info.items())]).encode())
     return found.hexdigest()
 
 

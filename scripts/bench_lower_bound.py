@@ -1,6 +1,6 @@
 """Play agents on the hard instance of lower bounds, beside the regret that nobody can do without.
 
-Usage: python scripts/bench_lower_bound.py [--agents NAME ...] [--runs N] [--seed S]
+Usage: python -m scripts.bench_lower_bound [--agents NAME ...] [--runs N] [--seed S]
 
 For each T and B_T the budget says how many blocks `WGPBandit-LowerBound-v0` has and how high its
 needles are. "least" is `least_regret`, "rate" its order, R (M blocks T)^{1/2}; then each agent's

@@ -16,11 +16,10 @@ def run(options: argparse.Namespace) -> int:
     """Play a suite, print the boards, and write tables and picture; return the exit code."""
     from wgp_agents.benchmark.declaration import split_flag
     from wgp_agents.benchmark.figures.leaderboard import profiles
-    from wgp_agents.benchmark.folder import slug
     from wgp_agents.benchmark.leaderboard import SUITES, play_suite
     from wgp_agents.benchmark.leaderboard.knowledge import knowledge
-    from wgp_agents.benchmark.leaderboard.page import markdown, write_tables
-    from wgp_agents.benchmark.leaderboard.played import read_boards
+    from wgp_agents.benchmark.leaderboard.page import markdown, rows, write_tables
+    from wgp_agents.benchmark.leaderboard.played import folder_of, read_boards
     from wgp_agents.benchmark.leaderboard.standings import standings
     from wgp_agents.benchmark.leaderboard.suites import RANDOM, named
     from wgp_agents.benchmark.parallel import LostWorker
@@ -35,17 +34,18 @@ def run(options: argparse.Namespace) -> int:
         stands = {board.name: standings(board.regrets, board.best, RANDOM) for board in boards}
         players = {agent.label: agent for board in boards for agent in board.agents}
         told = {label: knowledge(one.name, one.parameters) for label, one in players.items()}
-        write_tables(suite, boards, stands, told, out)
+        text = markdown(suite, boards, stands, told)
+        write_tables(rows(boards, stands, told), text, out)
         page = out / "leaderboard.png"
         code = drawn("leaderboard", lambda: profiles(boards, stands, page), page)
         if options.into is not None:
-            fill_in(options.into, "leaderboard", markdown(suite, boards, stands, told))
+            fill_in(options.into, "leaderboard", text)
             if code == 0:
                 copyfile(page, options.into.with_name(page.name))
     except (ValueError, OSError, ImportError, LostWorker) as error:
         return refused("leaderboard", error)
-    say(markdown(suite, boards, stands, told))
+    say(text)
     say(f"Written to {out}: leaderboard.md, leaderboard.csv, and a folder of results for each task")
     for unit in failed:
         say(f"{unit.agent.label} failed in {unit.task.name}, and is on no board with it.")
-    return ended(failed, out / slug(failed[0].task.name)) if failed else code
+    return ended(failed, folder_of(failed[0].task.name, out)) if failed else code

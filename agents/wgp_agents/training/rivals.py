@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,6 @@ __all__ = [
     "Rival",
     "Training",
     "missing",
-    "trainings_of",
 ]
 
 LEARNING = ("steps", "regret", "share_of_random")  # the columns of a learning curve
@@ -203,11 +202,6 @@ def missing(match: Match) -> list[Training]:
     return [one for one in match.all_trainings if one.file(match.folder) is None]
 
 
-def trainings_of(rival: Rival, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries of one rival."""
-    return [entry for entry in entries if entry.rival == rival]
-
-
 def learning_of(file: Path) -> list[dict[str, str]]:
     """Return the rows of the learning curve in the table beside a file of weights."""
     path = file.with_suffix(".csv")
@@ -223,17 +217,12 @@ def checked(rows: object, file: Path) -> list[dict[str, str]]:
     """Return the columns of a learning curve that are shown; refuse other things."""
     rule = f"a file whose learning curve has finite numbers as {', '.join(LEARNING)}"
     try:
-        found = [{key: str(row[key]) for key in LEARNING} for row in iter_of(rows)]
+        if not isinstance(rows, list):
+            raise TypeError("it is no list")
+        found = [{key: str(row[key]) for key in LEARNING} for row in rows]
         good = all(np.isfinite([float(x) for x in row.values()]).all() for row in found)
     except (ValueError, KeyError, TypeError) as error:
         refuse(f"{rule} ({brief(error)})", file)
     if not found or not good:
         refuse(rule, file)
     return found
-
-
-def iter_of(rows: object) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of a list of tables; TypeError if it is none."""
-    if not isinstance(rows, list):
-        raise TypeError("it is no list")
-    yield from rows

@@ -87,13 +87,7 @@ def short(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
 
 
-def write_tables(
-    suite: Suite,
-    boards: Sequence[Board],
-    stands: Stands,
-    told: Mapping[str, Knowledge],
-    out: Path,
-) -> None:
-    """Write leaderboard.csv and leaderboard.md."""
-    write_csv(out / "leaderboard.csv", rows(boards, stands, told))
-    write_whole(out / "leaderboard.md", markdown(suite, boards, stands, told).encode())
+def write_tables(made: list[Row], text: str, out: Path) -> None:
+    """Write what `rows` and `markdown` have returned as leaderboard.csv and leaderboard.md."""
+    write_csv(out / "leaderboard.csv", made)
+    write_whole(out / "leaderboard.md", text.encode())

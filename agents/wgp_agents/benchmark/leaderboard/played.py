@@ -26,7 +26,7 @@ from wgp_agents.benchmark.results import Results, load_results
 from wgp_agents.benchmark.run import run
 from wgp_gym.types import Array
 
-__all__ = ["Board", "play_suite", "read_boards"]
+__all__ = ["Board", "folder_of", "play_suite", "read_boards"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def play_suite(suite: Suite, own: Sequence[AgentSpec], jobs: int, out: Path) -> 
     failed: list[Unit] = []
     playing: set[str] = set()
     for contest in CONTESTS:
-        folder = folder_of(contest, out)
+        folder = folder_of(contest.name, out)
         agents = fitting(contest, suite, contestants(with_earlier(own, folder)))
         playing |= {agent.label for agent in agents}
         failed += run(experiment(contest, suite, agents), folder, Workers(jobs), extend=True)
@@ -72,9 +72,9 @@ def play_suite(suite: Suite, own: Sequence[AgentSpec], jobs: int, out: Path) -> 
     return failed
 
 
-def folder_of(contest: Contest, out: Path) -> Path:
-    """Return where the results of a task stand."""
-    return out / slug(contest.name)
+def folder_of(task: str, out: Path) -> Path:
+    """Return where the results of a task stand, by its name."""
+    return out / slug(task)
 
 
 def with_earlier(own: Sequence[AgentSpec], folder: Path) -> list[AgentSpec]:
@@ -102,7 +102,7 @@ def read_boards(out: Path) -> list[Board]:
     Raises:
         ValueError: If nothing was played of a task.
     """
-    results = {one: load_results(folder_of(one, out), partial=True) for one in CONTESTS}
+    results = {one: load_results(folder_of(one.name, out), partial=True) for one in CONTESTS}
     return [board_of(name, results) for name in BOARDS]
 
 
@@ -111,8 +111,8 @@ def board_of(name: str, results: dict[Contest, Results]) -> Board:
     own = {contest: found for contest, found in results.items() if contest.board == name}
     present = [{agent.label for agent in found.experiment.agents} for found in own.values()]
     first = next(iter(own.values())).experiment.agents
-    agents = [a for a in first if all(a.label in labels for labels in present)]
-    agents = [agent for agent in agents if not agent.label.startswith(FIXED)]
+    players = [agent for agent in first if not agent.label.startswith(FIXED)]
+    agents = [agent for agent in players if all(agent.label in labels for labels in present)]
     regrets: dict[str, dict[str, Array]] = {}
     best, chosen = {}, {}
     for contest, found in own.items():

@@ -60,10 +60,7 @@ def rescaled(
     if variation_budget is None:
         if norm_bound is None:
             return functions
-        largest = float(schedule.largest_norm(functions))
-        if largest == 0 and norm_bound > 0:
-            reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
-        return functions.scaled(norm_bound / largest if largest > 0 else 0.0)
+        return functions.scaled(norm_factor(float(schedule.largest_norm(functions)), norm_bound))
     first = schedule.first(functions)
     drawn = float(schedule.increments(functions.differences()).sum())
     if drawn == 0 and variation_budget > 0:
@@ -101,6 +98,13 @@ def largest_first(
     return float(high) if high >= max(low, 0.0) else -1.0
 
 
+def norm_factor(largest: float, norm_bound: float) -> float:
+    """Return the factor that gives functions whose largest norm is `largest` the norm asked for."""
+    if largest == 0 and norm_bound > 0:
+        reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
+    return norm_bound / largest if largest > 0 else 0.0
+
+
 def common_factor(
     largest: float, spent: float, norm_bound: float | None, variation_budget: float | None
 ) -> float:
@@ -121,9 +125,7 @@ def common_factor(
     if variation_budget is None or variation_budget == spent == 0:
         if norm_bound is None:
             return 1.0
-        if largest == 0 and norm_bound > 0:
-            reject("norm_bound", "an episode whose functions are zero", "None or 0", norm_bound)
-        return norm_bound / largest if largest > 0 else 0.0
+        return norm_factor(largest, norm_bound)
     if spent == 0:
         reject("variation_budget", "a task that never changes", "None or 0", variation_budget)
     if variation_budget == 0:  # the factor 0 would leave no function at all

@@ -65,6 +65,8 @@ class Arrivals:
         self._rewards: Array = np.zeros((batch, self._horizon))
         self._places: Floats32 = np.zeros((batch, self._horizon, self._dim), np.float32)
         self._steps: Indices = np.full((batch, self._horizon), NEVER)
+        self._plays: Indices = np.zeros(batch * self._horizon, np.int64)  # in the order of arrival
+        self._first: Indices = np.zeros(self._horizon + 2, np.int64)  # among them, at each step
 
     def begin(self, generators: Sequence[np.random.Generator]) -> None:
         """Draw when the rewards of the next episodes arrive, each from its own generator."""
@@ -76,6 +78,9 @@ class Arrivals:
                 late = np.floor(np.log1p(-waits) / -math.log1p(1 / self._mean)).astype(np.int64)
             arrives = played + late
             own[:] = np.where((lost < self._missing) | (arrives > self._horizon), NEVER, arrives)
+        steps = self._steps.ravel()
+        self._plays = np.argsort(steps, kind="stable")
+        self._first = np.searchsorted(steps[self._plays], np.arange(self._horizon + 2))
 
     def before(self) -> Info:
         """Return what the info tells where nothing was played, `(B,)` each."""
@@ -91,7 +96,8 @@ class Arrivals:
         """
         place = slice(2, 2 + self._dim)
         self._rewards[:, t - 1], self._places[:, t - 1] = rewards, observations[:, place]
-        learners, plays = np.nonzero(self._steps[:, :t] == t)
+        arriving = self._plays[self._first[t] : self._first[t + 1]]
+        learners, plays = np.divmod(arriving, self._horizon)
         paid, newest = np.zeros(len(rewards)), np.full(len(rewards), -1)
         np.add.at(paid, learners, self._rewards[learners, plays])
         np.maximum.at(newest, learners, plays)

@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wgp_agents.registry import keywords
+from wgp_agents.core.keywords import keywords
 from wgp_gym.envs.laws import is_random, law_keywords
 from wgp_gym.envs.task import load_task
 from wgp_gym.registration import ENVIRONMENTS

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import re
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 
 from wgp_agents.base import Agent
 from wgp_agents.core.access import EnvLike
+from wgp_agents.core.keywords import keywords
 from wgp_gym.validation import check_choice, check_names, near_miss, reject
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "agent_class",
     "agent_entry",
     "agent_parameters",
-    "keywords",
     "make",
     "names",
     "register_agent",
@@ -385,37 +383,6 @@ def agent_parameters(name: str) -> list[str]:
     made, entry = agent_class(name), agent_entry(name)
     kept = {*entry.fixed, *entry.code_only}
     return [parameter for parameter in keywords(made) if parameter not in kept]
-
-
-def keywords(made: Callable[..., object]) -> list[str]:
-    """Return the parameters with a default, or by keyword alone, of a function or constructor.
-
-    Those that it unpacks from a TypedDict are among them; of a class that hands all others
-    (`**kwargs`) to its base, the base's.
-    """
-    return [*found_keywords(made)]
-
-
-@functools.lru_cache(256)  # an agent is made anew for each task, and annotations are slow to read
-def found_keywords(made: Callable[..., object]) -> tuple[str, ...]:
-    """Return what `keywords` does."""
-    built = [made]
-    if inspect.isclass(made):
-        built = [vars(one)["__init__"] for one in made.__mro__ if "__init__" in vars(one)]
-    found: list[str] = []
-    for function in built:
-        open_ended = False
-        for name, one in inspect.signature(function).parameters.items():
-            positional = one.kind is one.POSITIONAL_OR_KEYWORD and one.default is not one.empty
-            if one.kind is one.KEYWORD_ONLY or positional:
-                found.append(name)
-            elif one.kind is one.VAR_KEYWORD:
-                shared = typing.get_type_hints(function).get(name)
-                open_ended = typing.get_origin(shared) is not typing.Unpack
-                found += [] if open_ended else typing.get_type_hints(*typing.get_args(shared))
-        if not open_ended:
-            break
-    return tuple(dict.fromkeys(found))
 
 
 def make(name: str, env: EnvLike, **parameters: object) -> Agent:

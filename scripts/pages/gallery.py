@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 import wgp_gym  # noqa: F401  (registers the ids)
-from wgp_agents.registry import keywords
+from wgp_agents.core.keywords import keywords
 from wgp_gym.envs.task import load_task
 from wgp_gym.registration import ENVIRONMENTS, EnvironmentEntry
 

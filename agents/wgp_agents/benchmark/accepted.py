@@ -10,7 +10,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 import wgp_gym  # noqa: F401  (registers its ids)
-from wgp_agents.registry import keywords
+from wgp_agents.core.keywords import keywords
 from wgp_gym.envs.laws import law_keywords
 from wgp_gym.envs.task import load_task
 from wgp_gym.validation import near_miss, reject

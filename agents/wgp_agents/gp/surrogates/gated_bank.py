@@ -12,16 +12,8 @@ from wgp_agents.gp.surrogates.bank import RATES, ModelBank
 from wgp_agents.gp.surrogates.base import Prediction
 from wgp_agents.gp.surrogates.kernel_features import KernelFeatures, Seen
 from wgp_agents.kernels.bank_arrays import BankRates
-from wgp_agents.kernels.gate import (
-    INPUTS,
-    GateInputs,
-    GateWeights,
-    gate_hallucinate,
-    gate_look,
-    gate_mixture,
-    gate_moments,
-    gate_weigh,
-)
+from wgp_agents.kernels.gate import INPUTS, GateInputs, GateWeights, gate_look, gate_weigh
+from wgp_agents.kernels.gate_mixture import gate_hallucinate, gate_mixture, gate_moments
 from wgp_gym.threads import over_parts
 from wgp_gym.types import Array, Indices, Mask
 

@@ -1,6 +1,6 @@
 """A web service that sells at a price which it learns: one process or several, one database.
 
-pip install 'wgp-gym[live]' fastapi uvicorn
+pip install -e '.[live]' fastapi uvicorn
 DATABASE=shop.db uvicorn web_service:app --workers 4
 
 curl -X POST localhost:8000/price -d '{"order": "order-17"}' -H 'content-type: application/json'

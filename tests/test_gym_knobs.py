@@ -40,6 +40,7 @@ def parts(drawn: Episode, peaks: int, dim: int) -> tuple[Floats, Floats]:
         (branin, (math.pi, 2.275), 0.397887, 6),
         (branin, (9.42478, 2.475), 0.397887, 6),
         (hartmann, (0.114614, 0.555649, 0.852547), -3.86278, 5),
+        (hartmann, (0.11461434, 0.55564885, 0.85254695), -3.86278215, 8),
         (hartmann, (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573), -3.32237, 5),
     ],
 )
@@ -348,3 +349,19 @@ def test_learners_find_it() -> None:
         regret[name] = played["cumulative_regret"][:, -1].mean()
     assert regret["oracle"] == 0.0
     assert regret["adaptive-wgp-ucb"] < 0.4 * regret["random"]
+
+
+def test_a_maximum_that_no_centre_leads_to() -> None:
+    """In the middle of a regular simplex, 1.87 widths from each of its d + 1 equal peaks."""
+    dim, width = 6, 0.2
+    corners = np.eye(dim + 1) - 1 / (dim + 1)
+    centres = corners @ np.linalg.svd(corners)[2][:dim].T
+    centres *= 1.32 * math.sqrt(2) * width / np.linalg.norm(centres[0])
+    (found,) = highest_points(np.ones((1, dim + 1)), centres[None], width)
+    np.testing.assert_allclose(found, 0, atol=1e-9)
+
+    def down(x: Floats) -> float:
+        return -float(np.exp(-np.sum((x - centres) ** 2, axis=1) / (2 * width**2)).sum())
+
+    for start in centres:  # what any of them leads to is lower
+        assert optimize.minimize(down, start).fun > down(np.zeros(dim)) + 0.01

@@ -73,8 +73,8 @@ class KnobsTask(Task):
     lies between its points.
 
     An episode is the start, drawn uniformly, and the moves of all centres and heights. f_t is exact
-    at every point of the box. The optimum of "peaks" is found by climbing from every centre. The
-    variation in the sup norm is that on the grid.
+    at every point of the box. The optimum of "peaks" is the highest point reached by climbing
+    from every centre and from their mean. The variation in the sup norm is that on the grid.
 
     Deviation: [B99] takes the highest peak at x in the place of the sum, which lies in no RKHS of a
     smooth kernel, has peaks of changing widths, and ranges of 100. [BTR24] and others take the last

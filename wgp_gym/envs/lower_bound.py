@@ -60,7 +60,7 @@ class LowerBoundTask(Task):
     Args:
         blocks: The number of blocks, in [1, T]. Default: 5, or, with a `variation_budget`,
             the fewest that spend it, or more, with the epsilon below. So needles come out no
-            higher than that, but for a few percent, as long as T blocks are enough.
+            higher than that, but for some percent, as long as T blocks are enough.
         epsilon: Half of the needle's height, in [1e-100, 1e30]. Default: (R / 2) (M / tau)^{1/2}
             with tau = T / blocks: of tau plays shared out over the M places, the Kullback-Leibler
             divergence between a needle and none, 2 epsilon^2 tau / (M R^2), is then 1 / 2.

@@ -57,9 +57,10 @@ class NewsTask(Task):
     says nothing of the article that takes it next.
 
     An episode is the arrivals, slots, lifetimes and first click rates of all its articles. It
-    begins in the long run's state, Erlang's: as many articles as a Poisson law with mean
-    arrival_rate x lifetime gives, cut off at 1 and n, with the ages and the times left of articles
-    that have been there a while. At least one article is there at any step: the last one stays
+    begins near the long run's state: as many articles as a Poisson law with mean
+    arrival_rate x lifetime gives, cut off at 1 and n (Erlang's formula; few more where articles
+    stay for only a few steps), with the ages and the times left of articles that have been there
+    a while. At least one article is there at any step: the last one stays
     until the next arrives.
 
     Slots have nothing to do with each other: the kernel is the identity, the norm of f_t the

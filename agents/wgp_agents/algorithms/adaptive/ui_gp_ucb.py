@@ -27,11 +27,11 @@ WIDTH = math.sqrt(2.0)
 class UIGPUCB(GPAgent):
     """GP-UCB with uncertainty injection: plays argmax mean + beta^{1/2} std, beta = 2.
 
-    "walk" is the model of Brunzema et al., with the covariance k(x, x') (1 + sigma_w^2 min(t, t')):
-    see `WalkSurrogate`. Away from recent observations the mean stays, and the variance grows
-    without bound. "noise" is the heteroscedastic regression that Mauduit et al. call by the same
-    name: the function is fixed, and an observation k steps old has the noise variance lambda + k
-    sigma_w^2: see `AgeingSurrogate`. There the variance never exceeds the prior's.
+    "walk" is the model of Brunzema et al., with the covariance k(x, x') (1 + sigma_w^2 min(t, t'))
+    with t from 0: see `WalkSurrogate`. Away from recent observations the mean stays, and the
+    variance grows without bound. "noise" is the heteroscedastic regression that Mauduit et al. call
+    by the same name: the function is fixed, and an observation k steps old has the noise variance
+    lambda + k sigma_w^2: see `AgeingSurrogate`. There the variance never exceeds the prior's.
 
     Deviation: the first paper minimises a cost, assumed convex, and tunes lengthscales as it plays.
     Here is its model of time alone. Mauduit et al. also ask for rewards of past points anew, which

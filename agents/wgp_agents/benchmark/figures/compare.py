@@ -79,7 +79,7 @@ def comparison(
 
     Args:
         curves: Cumulative regrets `(episodes, T)` by task and "agent/note", for each training; the
-            mean over trainings is drawn.
+            mean over trainings is drawn, over a band from the lowest mean to the highest.
         learning: Likewise steps of training, and final regret over random play's, `(2, n)`; each
             training is a line.
         path: The picture's file.
@@ -91,6 +91,7 @@ def comparison(
         shown = {name: np.mean(each, axis=0) for name, each in runs.items() if name != "oracle"}
         ends = {name: float(regrets[:, -1].mean()) for name, regrets in shown.items()}
         draw_curves(top, shown)
+        draw_spread(top, runs)
         top.set_title(f"{task}: fresh episodes", fontsize=11)
         top.text(0.5, 0.93, f"random play ends at {ends['random']:.0f}", transform=top.transAxes)
         top.set_xlabel("step t")
@@ -105,10 +106,23 @@ def comparison(
     episodes, trainings = len(shown["random"]), max(map(len, runs.values()))
     title = f"mean of {episodes} episodes, bars: one standard error; the oracle's regret is 0"
     if trainings > 1:
-        title += f"; of what was trained, the mean of {trainings} trainings"
+        title += (
+            f"\nof what was trained, the mean of {trainings} trainings; bands: from the lowest "
+        )
+        title += "training's mean to the highest; below, a line for each"
     handles, labels = above[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, title=title)
     figure.savefig(path, dpi=150)
+
+
+def draw_spread(axes: Axes, runs: Mapping[str, list[Array]]) -> None:
+    """Draw bands from the lowest mean of several trainings to the highest."""
+    for name, trainings in runs.items():
+        if len(trainings) > 1:
+            means = [regrets.mean(axis=0) for regrets in trainings]
+            low, high = np.min(means, axis=0), np.max(means, axis=0)
+            steps = np.arange(1, len(low) + 1)
+            axes.fill_between(steps, low, high, color=look(name)[0], alpha=0.15, linewidth=0)
 
 
 def draw_learning(axes: Axes, learning: dict[str, list[Array]], ends: dict[str, float]) -> None:

@@ -11,8 +11,10 @@ from conftest import kinds
 import wgp_agents
 from wgp_agents import WGPUCB, AdaptiveWGPUCB, SWLinUCB
 from wgp_agents.algorithms.linear.defaults import linear_dim
+from wgp_agents.gp.spectrum import mercer_spectrum
 from wgp_gym.kernels import Kernel, Linear, Matern, OnColumns, SquaredExponential
 from wgp_gym.problem import BanditProblem
+from wgp_gym.types import Array
 
 SE = SquaredExponential
 DOMAIN = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 6)] * 2), axis=-1).reshape(-1, 2)
@@ -104,3 +106,62 @@ def test_linear_agents_count_the_features_of_a_product() -> None:
     assert agent.action_set.basis.rank.max() <= 3
     matern = wgp_agents.make("qff-wgp-ucb", problem(OnColumns(Matern(0.5), 0)))
     assert np.max(matern.feature_error()) < 0.01
+
+
+class Periodic(SquaredExponential):
+    """A subclass that computes in its own way: exp(-2 sin^2(pi (x - y)) / l^2)."""
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        apart = X[..., :, None, 0] - Y[..., None, :, 0]
+        (length,) = self.lengths(1)
+        return np.asarray(np.exp(-2 * np.sin(np.pi * apart) ** 2 / length**2))
+
+
+class Halved(Matern):
+    """A subclass with k(x, x) = 1/2."""
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        return super().__call__(X, Y) / 2
+
+    def diagonal(self, X: Array) -> Array:
+        return super().diagonal(X) / 2
+
+
+class Loud(SquaredExponential):
+    """k(x, x) = 4, while the inherited diagonal says 1."""
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        return 4 * super().__call__(X, Y)
+
+
+class Wave(SquaredExponential):
+    """cos(9 |x - y|^2): no kernel, since it is not positive semi-definite."""
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        return np.asarray(np.cos(9 * (X[..., :, None, 0] - Y[..., None, :, 0]) ** 2))
+
+
+LINE = np.linspace(0, 1, 40)[:, None]
+
+
+@pytest.mark.parametrize("kernel", [Periodic(0.3), Halved(0.3), Halved(0.3) * SE(0.2)])
+@pytest.mark.parametrize("features", ["quadrature", "random"])
+def test_a_subclass_that_computes_otherwise_has_no_parent_s_frequencies(
+    kernel: Kernel, features: Any
+) -> None:
+    with pytest.raises(ValueError, match=r"'kernel' parameter of \w+_features must be "):
+        WGPUCB(BanditProblem(kernel, LINE, 200, 0.1, 1.0, 1.0), features=features)
+    exact = WGPUCB(BanditProblem(kernel, LINE, 200, 0.1, 1.0, 1.0), discount=0.9)
+    table = exact.action_set.domain_features(np.arange(len(LINE)))
+    np.testing.assert_allclose(table @ table.T, kernel(LINE, LINE), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rule"),
+    [(Loud(0.2), "whose `diagonal` returns its k"), (Wave(0.2), "positive semi-definite")],
+)
+def test_what_is_no_kernel_is_refused(kernel: Kernel, rule: str) -> None:
+    with pytest.raises(ValueError, match=rf"'kernel' parameter of exact_features must be .*{rule}"):
+        WGPUCB(BanditProblem(kernel, LINE, 200, 0.1, 1.0, 1.0))
+    with pytest.raises(ValueError, match=rf"'kernel' parameter of mercer_spectrum must .*{rule}"):
+        mercer_spectrum(kernel, LINE)

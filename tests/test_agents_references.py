@@ -361,3 +361,28 @@ def test_only_lists_are_parted() -> None:
     found: Any = of_learners(given, slice(1, 3))
     assert found["norm_bound"].tolist() == [2.0, 3.0]
     assert (found["delta"], found["gain"]) == (0.2, "bound")
+
+
+class Plain(gymnasium.Env[Any, Any]):
+    """An environment of one's own that tells a problem, and no truth."""
+
+    def __init__(self) -> None:
+        domain = np.linspace(0, 1, 4)[:, None]
+        self.problem = BanditProblem(SquaredExponential(0.3), domain, 9)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,), np.float32)
+        self.action_space = gymnasium.spaces.Discrete(4)
+
+
+@pytest.mark.parametrize("batch", [None, 2])
+def test_the_oracle_names_the_method_that_is_missing(batch: int | None) -> None:
+    env: Any = Plain() if batch is None else gymnasium.vector.SyncVectorEnv([Plain] * 2)
+    agent = wgp_agents.make("oracle", env)
+    agent.reset(0)
+    with pytest.raises(TypeError, match=r"tells the truth, by a method 'optimal_action'"):
+        agent.act()
+
+
+def test_a_vector_environment_without_a_problem_is_refused() -> None:
+    env = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync")
+    with pytest.raises(TypeError, match="whose bare environment has a `problem`"):
+        wgp_agents.make("random", env)

@@ -140,3 +140,33 @@ def test_sub_environments_that_end_apart_are_refused() -> None:
     env = gymnasium.vector.SyncVectorEnv([make_env, lambda: Ended(make_env())])
     with pytest.raises(ValueError, match=r"end at the same step\. Here 1 of 2 did"):
         rollout(wgp_agents.make("random", env), env, seed=3)
+
+
+class Longer(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Goes on beyond the T of its problem."""
+
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, _, info = self.env.step(action)
+        return observation, reward, terminated, False, info
+
+
+class Poor(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Tells the regret alone."""
+
+    def step(self, action: Any) -> Any:
+        *step, info = self.env.step(action)
+        return *step, {"regret": info["regret"], "cumulative_regret": info["cumulative_regret"]}
+
+
+def test_an_episode_longer_than_its_problem_is_refused() -> None:
+    env = Longer(make_env())
+    with pytest.raises(ValueError, match=r"'env' .* end by the 40 steps that its problem tells"):
+        rollout(wgp_agents.make("random", env), env, seed=3)
+
+
+def test_an_info_without_what_is_recorded_is_refused() -> None:
+    env = Poor(make_env())
+    with pytest.raises(
+        ValueError, match=r"'info' .* a dict with expected_reward, .*Got \['action', "
+    ):
+        rollout(wgp_agents.make("random", env), env, seed=3)

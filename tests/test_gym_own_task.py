@@ -277,3 +277,13 @@ def test_functions_that_are_not_finite_are_refused(worst: float, continuous: boo
         BanditVectorEnv(60, task=task).reset(seed=0)
     task.worst = 0.0
     BanditVectorEnv(60, task=task).reset(seed=0)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_there_is_one_function_for_each_knot(count: int) -> None:
+    class Counted(Bumps):
+        def draw(self, rng: np.random.Generator) -> Episode:
+            return self.episode(expansions(self.kernel, self.domain, [3], np.ones((count, 1))))
+
+    with pytest.raises(ValueError, match=r"'functions' .*Counted\.episode .* each of the 3 knots"):
+        BanditEnv(Counted()).reset(seed=0)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from wgp_gym.arrays import ReadOnlyArrays
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Array, Indices
+from wgp_gym.validation import reject
 
 __all__ = ["Extension", "FeatureMap", "Features", "exact_features", "may_be_blocked"]
 
@@ -22,6 +23,10 @@ ONE_BY_ONE = 256  # and columns that never are
 CANDIDATES = 256  # points among which the pivots of a block are found
 ROWS = 16  # columns for which there is room at first
 WORKED_ON = 2**16  # numbers that are worked on together: they fit the cache
+APART = 1e-6  # of the largest k(x, x): more than rounding makes of two ways to compute one number
+BELOW = (
+    1e-3  # likewise: a residual so far below 0 that no rounding, in single precision, explains it
+)
 
 
 class FeatureMap(Protocol):
@@ -82,12 +87,16 @@ def exact_features(
         tolerance: Stop once every k(x, x) - phi(x)^T phi(x) is at most this.
         max_features: Stop at this many columns in any case.
 
+    Raises:
+        ValueError: If the kernel's `diagonal` is not its k(x, x), or no features can have it, since
+            it is not positive semi-definite.
+
     Source: Harbrecht, Peters, Schneider. On the low-rank approximation by the pivoted Cholesky
         decomposition. Applied Numerical Mathematics 62, 2012, Algorithm 1.
     """
     prior, entries = entries_of(source, points)
     most = len(points) if max_features is None else min(len(points), max_features)
-    found = PivotedColumns(prior, entries, tolerance)
+    found = PivotedColumns(prior, entries, tolerance, source)
     found.one_by_one(min(most, most_one_by_one(len(points))))
     found.in_blocks(most)
     residuals, pivots = np.array(found.residuals), np.array(found.pivots or [0])
@@ -136,14 +145,16 @@ class PivotedColumns:
         prior: The diagonal of K, `(n,)`.
         entries: Returns parts of K.
         tolerance: Where to stop.
+        source: Whose K it is, for errors.
 
     Attributes:
         pivots: The pivot of each column.
         residuals: The largest residual before each column, and after the last.
     """
 
-    def __init__(self, prior: Array, entries: Entries, tolerance: float) -> None:
-        self._entries, self._tolerance = entries, tolerance
+    def __init__(self, prior: Array, entries: Entries, tolerance: float, source: object) -> None:
+        self._entries, self._tolerance, self._source = entries, tolerance, source
+        self._prior = prior
         self._left = prior.copy()  # the residual of each point
         self._blocks: list[Array] = []  # of columns, each a row here
         self.pivots: list[int] = []
@@ -155,7 +166,10 @@ class PivotedColumns:
 
     def _add(self, column: Array, pivot: int) -> None:
         """Take a column out of the residuals."""
-        self._left = np.maximum(self._left - column**2, 0.0)
+        left = self._left - column**2
+        if left.min() < -BELOW * self._prior.max():
+            reject("kernel", "exact_features", "positive semi-definite", self._source)
+        self._left = np.maximum(left, 0.0)
         self._left[pivot] = 0.0
         self.pivots.append(pivot)
         self.residuals.append(float(self._left.max()))
@@ -170,6 +184,9 @@ class PivotedColumns:
                 rows = np.concatenate([rows, np.empty((min(j, most - j), n))])
             column = rows[j]
             column[:] = self._entries(None, np.array([pivot]))[:, 0]
+            if abs(column[pivot] - self._prior[pivot]) > APART * self._prior.max():
+                rule = "a kernel whose `diagonal` returns its k(x, x)"
+                reject("kernel", "exact_features", rule, self._source)
             subtract_products(rows[:j], rows[:j, pivot].copy(), column, room)
             column /= np.sqrt(self._left[pivot])
             self._add(column, pivot)

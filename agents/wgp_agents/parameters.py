@@ -152,7 +152,8 @@ def not_drawn(quantity: str, parameter: str) -> NoReturn:
     """
     raise NotDrawn(
         f"The {quantity} is drawn with the episode: reset the environment before the agent plays, "
-        f'make the environment with told="drawn", or give the agent a {parameter!r}.'
+        f'make the environment with told="drawn", state it in the problem, or give the agent a '
+        f"{parameter!r}."
     )
 
 

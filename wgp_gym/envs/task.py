@@ -205,9 +205,13 @@ class Task(ReadOnlyArrays, ABC):
                 one. What the others pay, the functions say: no more than the best that is there.
 
         Raises:
-            ValueError: If a function is not finite, a budget cannot be met, or arms that are not
-                there pay too much.
+            ValueError: If there is not one function for each knot, one is not finite, a budget
+                cannot be met, or arms that are not there pay too much.
         """
+        knots = self.schedule.num_knots
+        if functions.values.shape[-2] != knots:
+            owner = f"{type(self).__name__}.episode"
+            reject("functions", owner, f"one for each of the {knots} knots", functions.values)
         finite = np.isfinite(functions.values)
         if not finite.all():
             owner = f"{type(self).__name__}.episode"

@@ -17,7 +17,7 @@ from wgp_agents.core.access import truth_reader
 from wgp_agents.evaluation import act, all_over
 from wgp_agents.late_rewards import LateRewards
 from wgp_gym.types import Array
-from wgp_gym.validation import seed_list
+from wgp_gym.validation import reject, seed_list
 
 __all__ = ["RECORDED", "Rollout", "make_vector", "rollout"]
 
@@ -97,7 +97,8 @@ def rollout(
         with a single environment. Actions are those that `env` was given.
 
     Raises:
-        ValueError: If sub-environments end at different steps.
+        ValueError: If sub-environments end at different steps, the episode goes on beyond the
+            problem's T, or an info lacks what is recorded.
     """
     observation, info = env.reset(seed=seed)
     agent.reset(seed if agent_seed is None else agent_seed)
@@ -111,11 +112,16 @@ def rollout(
         # Where the step that ends an episode begins the next one, it keeps the old one's info.
         shown = {"action": action, "reward": reward} | info.get("final_info", info)
         if not played:
+            if not shown.keys() >= set(RECORDED):
+                reject("info", "rollout", f"a dict with {', '.join(RECORDED)}", sorted(shown))
             steps = {name: room(shown[name], horizon) for name in ("action", "reward", *RECORDED)}
         for name, values in steps.items():
             values[played] = shown[name]
         played += 1
         over = all_over(terminated, truncated)
+    if not over:
+        rule = f"one whose episodes end by the {horizon} steps that its problem tells"
+        reject("env", "rollout", rule, env)
     steps = {name: values[:played] for name, values in steps.items()}
     return Rollout(
         agent=type(agent).__name__,

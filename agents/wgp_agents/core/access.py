@@ -78,7 +78,7 @@ def problem_reader(source: EnvLike) -> Reader[BanditProblem]:
         base: Any = source.unwrapped
         if hasattr(base, "problem"):
             return Reader(getattr, (base, "problem"))
-        if hasattr(base, "get_attr"):
+        if hasattr(base, "get_attr") and tells_problem(base):
             return Reader(stacked_problem, (base,))
     elif hasattr(source, "env_method"):  # stable-baselines3's vector environments
         return Reader(stacked_problem, (source,))
@@ -119,6 +119,15 @@ def environment_id(source: EnvLike) -> str | None:
     return spec.id if spec else None
 
 
+def tells_problem(env: Any) -> bool:
+    """Tell whether the sub-environments of a vector environment have a `problem`."""
+    try:
+        env.get_attr("problem")
+    except AttributeError:
+        return False
+    return True
+
+
 def given_problem(problem: BanditProblem) -> BanditProblem:
     """Return the problem itself."""
     return problem
@@ -137,5 +146,14 @@ def stacked_problem(env: Any) -> BanditProblem:
 
 def call(env: Any, method: str, *arguments: str) -> Any:
     """Return what a method returns; of a method that it looks up, what that one returns."""
-    found = getattr(env, method)(*arguments)
+    try:
+        found = getattr(env, method)(*arguments)
+    except AttributeError as error:
+        name = arguments[0] if arguments else method
+        if name not in str(error):
+            raise
+        raise TypeError(
+            f"The oracle needs an environment that tells the truth, by a method {name!r}. "
+            f"Got {env!r}."
+        ) from error
     return found() if callable(found) else found

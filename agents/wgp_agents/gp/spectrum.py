@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wgp_gym.features import FeatureMap, exact_features
+from wgp_gym.features import APART, FeatureMap, exact_features
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
@@ -58,7 +58,8 @@ def mercer_spectrum(kernel: Kernel | FeatureMap, domain: Array) -> Spectrum:
         domain: Points, `(n, d)`.
 
     Raises:
-        ValueError: If the domain is not a table of points, or the kernel is zero on it.
+        ValueError: If the domain is not a table of points, or the kernel is zero on it, has a
+            `diagonal` that is not its k(x, x), or is not positive semi-definite.
     """
     rule = "a table of finite points (n, d)"
     domain = as_floats("domain", domain, "mercer_spectrum", rule)
@@ -67,7 +68,13 @@ def mercer_spectrum(kernel: Kernel | FeatureMap, domain: Array) -> Spectrum:
     n = len(domain)
     if isinstance(kernel, Kernel) and n <= LARGEST_DENSE:
         prior = kernel.diagonal(domain)
-        values, vectors = np.linalg.eigh(kernel(domain, domain) / n)
+        matrix = kernel(domain, domain)
+        if np.abs(matrix.diagonal() - prior).max() > APART * prior.max():
+            rule = "a kernel whose `diagonal` returns its k(x, x)"
+            reject("kernel", "mercer_spectrum", rule, kernel)
+        values, vectors = np.linalg.eigh(matrix / n)
+        if values[0] < -APART * values[-1]:
+            reject("kernel", "mercer_spectrum", "positive semi-definite", kernel)
         keep = values > ROUNDING * values[-1]
         values, functions = values[keep], math.sqrt(n) * vectors[:, keep]
     else:

@@ -63,9 +63,12 @@ class Agent(Policy, ABC):
 
     Raises:
         ValueError: If a wrapper plays other actions than those it is given, and that cannot be
-            undone: see `wgp_agents.core.wrapped`.
+            undone: see `wgp_agents.core.wrapped`; or the agent needs fixed arms, and the task has
+            none.
     """
 
+    needs_fixed_arms: bool = False
+    """Whether it plays fixed arms alone; it is then not made of a box, or of arms that change."""
     takes_units: bool = True
     takes_allowed: bool = False
     """Whether its choice keeps to `allowed`; where not, `act` refuses to be given any."""
@@ -79,6 +82,11 @@ class Agent(Policy, ABC):
         super().__init__()
         self._read_problem = problem_reader(env)
         self.problem: BanditProblem = self._read_problem()
+        if self.needs_fixed_arms and (self.problem.continuous or self.problem.contextual):
+            kind = "a box" if self.problem.continuous else "arms that are drawn anew at each step"
+            raise ValueError(
+                f"{type(self).__name__} plays a fixed number of arms. The task has {kind}."
+            )
         self.batched = self.problem.batch_size is not None
         self.num_learners = self.problem.batch_size or 1
         self._shape = (self.num_learners,) if self.batched else ()  # of rewards

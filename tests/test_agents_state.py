@@ -11,6 +11,7 @@ import sys
 import zipfile
 from collections import deque
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,101 @@ def test_the_state_of_another_agent_is_refused() -> None:
     episode = wgp_agents.make("wgp-ucb", replace(PROBLEM, norm_bound=1.0), discount=0.9)
     episode.load_state_dict(state)  # B is that of the episode, not of the agent
     assert episode.beta() == agent.beta()  # type: ignore[attr-defined]
+
+
+def twice(n: Any, *, factor: float = 2.0) -> Any:
+    return factor + 0.0 * n
+
+
+def bounded(limit: float) -> Any:
+    return lambda n: limit + 0.0 * n
+
+
+def formula(share: float, form: str = "deng") -> Any:
+    def found(norm_bound: Any, noise_scale: Any, regularization: Any, delta: Any, gain: Any) -> Any:
+        return share * (norm_bound + gain if form == "deng" else gain)
+
+    return found
+
+
+def leftmost(rows: Any) -> Any:
+    return np.zeros(len(rows), int)
+
+
+def second(rows: Any) -> Any:
+    return np.ones(len(rows), int)
+
+
+class Line:
+    """A width that is a method."""
+
+    def __init__(self, height: float) -> None:
+        self.height = height
+
+    def at(self, n: Any) -> Any:
+        return self.height + 0.0 * n
+
+
+def ramp(n: Any) -> Any:
+    """Return a width whose docstring is another one."""
+    return 1.0 + 0.1 * n
+
+
+straight = ramp
+
+
+def ramp(n: Any) -> Any:  # type: ignore[no-redef]
+    """Return the same, on another line."""
+    return 1.0 + 0.1 * n
+
+
+FUNCTIONS: list[tuple[str, str, Any, Any]] = [
+    ("wgp-ucb", "confidence_width", lambda n: 0.1 + 0 * n, lambda n: 9.0 + 0 * n),
+    ("wgp-ucb", "confidence_width", lambda n: 1.0 + n, lambda n: 1.0 * n),
+    ("wgp-ucb", "confidence_width", lambda n: np.sqrt(n), lambda n: np.cbrt(n)),
+    ("wgp-ucb", "confidence_width", np.sqrt, np.cbrt),
+    ("wgp-ucb", "confidence_width", bounded(0.1), bounded(9.0)),
+    ("wgp-ucb", "confidence_width", partial(twice, factor=1.0), partial(twice, factor=3.0)),
+    ("wgp-ucb", "confidence_width", Line(0.1).at, Line(9.0).at),
+    ("wgp-ucb", "confidence_width", twice, ramp),
+    ("policy", "policy", leftmost, second),
+]
+
+
+def kept(name: str, key: str, function: Any) -> Agent:
+    """Return an agent that takes a function, after a reset."""
+    agent = wgp_agents.make(name, PROBLEM, **{key: function})
+    agent.reset(0)
+    return agent
+
+
+@pytest.mark.parametrize(("name", "key", "mine", "other"), FUNCTIONS)
+def test_the_state_of_an_agent_with_another_function_is_refused(
+    name: str, key: str, mine: Any, other: Any
+) -> None:
+    state = kept(name, key, mine).state_dict()
+    refused(kept(name, key, other), state, "same parameters, on the same problem. Got one made")
+    kept(name, key, copy.deepcopy(mine)).load_state_dict(state)
+
+
+def test_another_form_of_the_width_is_refused() -> None:
+    agents = [
+        GPAgent(PROBLEM, surrogate=RestartSurrogate, width_form=formula(*given))
+        for given in ((0.5,), (0.5,), (0.6,), (0.5, "plain"))
+    ]
+    for agent in agents:
+        agent.reset(0)
+    state = agents[0].state_dict()
+    agents[1].load_state_dict(state)
+    for agent in agents[2:]:
+        refused(agent, state, "same parameters, on the same problem. Got one made otherwise")
+
+
+def test_the_same_function_written_elsewhere_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = kept("wgp-ucb", "confidence_width", straight).state_dict()
+    kept("wgp-ucb", "confidence_width", ramp).load_state_dict(state)
+    monkeypatch.setattr(ramp, "__module__", "__main__")  # as in a script
+    kept("wgp-ucb", "confidence_width", ramp).load_state_dict(state)
 
 
 def test_a_state_of_another_version_of_an_agent_is_refused_as_such(

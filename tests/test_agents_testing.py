@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import gymnasium
 import numpy as np
 import own_bandit  # noqa: F401  (registers Coins-v0)
 import pytest
@@ -216,6 +217,92 @@ class Steadfast(Greedy):
         pass
 
 
+class Halves(Greedy):
+    def _choose(self, uniform: UniformStreams) -> NDArray[Any]:
+        return super()._choose(uniform) + 0.5 * (self.num_learners == 1)
+
+
+class Untimed(Greedy):
+    takes_elapsed = True
+
+
+class Timed(Greedy):
+    """Plays the best discounted sum, and takes time: it keeps the contract."""
+
+    takes_elapsed = True
+
+    def _learn(self, actions: NDArray[Any], rewards: Array, active: Mask) -> None:
+        self._learn_elapsed(actions, rewards, active, np.ones_like(rewards))
+
+    def _learn_elapsed(
+        self, actions: NDArray[Any], rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        self._elapse(elapsed, active)
+        super()._learn(actions, rewards, active)
+
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        self.sums[active] *= 0.9 ** steps[active, None]
+
+    def bounds(self) -> Array | None:
+        return self.sums.copy() if self.batched else self.sums[0].copy()
+
+
+class Leaking(Timed):
+    def _learn_elapsed(
+        self, actions: NDArray[Any], rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        if (elapsed != 1).any():
+            self.sums = np.roll(self.sums, 1, axis=1)
+        super()._learn_elapsed(actions, rewards, active, elapsed)
+
+
+class Spreading(Timed):
+    def _elapse(self, steps: Array, active: Mask) -> None:
+        self.sums *= 0.9 ** steps[:, None]
+
+
+class PlaysAreTime(Timed):
+    def _learn_elapsed(
+        self, actions: NDArray[Any], rewards: Array, active: Mask, elapsed: Array
+    ) -> None:
+        self.sums[active] *= 0.5
+        Greedy._learn(self, actions, rewards, active)
+
+    def _elapse(self, steps: Array, active: Mask) -> None: ...
+
+
+class Hopeful(Greedy):
+    def _hallucinate(self, actions: NDArray[Any], active: Mask) -> None:
+        self.sums[np.arange(self.num_learners), actions] -= 5.0
+
+
+class Certain(Greedy):
+    def propensities(self) -> Array | None:
+        return np.full(self.sums.shape if self.batched else 100, 0.9)
+
+
+class ForOne(Greedy):
+    def propensities(self) -> Array | None:
+        return np.full(100, 0.01)
+
+
+class Elsewhere(Greedy):
+    def propensities(self) -> Array | None:
+        found = np.zeros(self.sums.shape)
+        found[:, 99] = 1.0
+        return found if self.batched else found[0]
+
+
+class Narrow(Greedy):
+    def bounds(self) -> Array | None:
+        return np.zeros(3)
+
+
+class Unknown(Greedy):
+    def bounds(self) -> Array | None:
+        return np.full(self.sums.shape if self.batched else 100, np.nan)
+
+
 class Deaf(Greedy):
     def predict(self, *given: Any, **named: Any) -> Any:
         return self.act(), None
@@ -223,7 +310,18 @@ class Deaf(Greedy):
 
 BROKEN: list[tuple[type[Agent], str]] = [
     (Outside, "act returns 1.* The contract: with one environment an action is an int of at"),
-    (Floats, r"act returns .* for 3 learners\. The contract: with a vector environment"),
+    (Floats, r"act fails \(Floats\._choose must return the indices of arms, ints, an array \(1,\)"),
+    (Halves, r"act fails .* The contract: with one environment an action is an int of at"),
+    (Untimed, r"It says takes_elapsed = True, and has no _learn_elapsed\. The contract: an agent"),
+    (Leaking, r"With others' time learner \d plays otherwise: .* and of no other\."),
+    (Spreading, r"With others active learner \d plays otherwise: .* and no other\."),
+    (PlaysAreTime, r"It takes elapsed and goes by the order of plays at one time\. The contract"),
+    (Hopeful, r"After others' hallucinate learner \d plays otherwise: .* and no other\."),
+    (Certain, r"propensities\(\) returns .* The contract: propensities\(\) returns None or the"),
+    (ForOne, r"propensities\(\) returns .* an array \(3, 100\): they add up to 1"),
+    (Elsewhere, r"propensities\(\) returns .* and that of the arm chosen is above 0\."),
+    (Narrow, r"bounds\(\) returns .* The contract: bounds\(\) returns None or the upper bounds"),
+    (Unknown, r"bounds\(\) returns .* an array \(100,\)\."),
     (Remembers, r"After reset\(seed\) it plays otherwise: .* and nothing learned is left\."),
     (Own, r"After reset\(seed\) it plays otherwise"),
     (Together, r"Learner \d of [23] plays otherwise than the single one: .* whatever B is\."),
@@ -258,11 +356,31 @@ def test_a_broken_agent_is_found_out(broken: type[Agent], message: str) -> None:
 def test_agents_of_ones_own() -> None:
     check_agent(Greedy)
     check_agent(Greedy, parameters={"chance": 0.9})
+    check_agent(Timed)
     check_agent(f"{__name__}:Greedy", "Coins-v0", kwargs={"horizon": 48})
     check_agent("own_bandit:Stubborn", "Coins-v0", kwargs={"horizon": 48})
     with pytest.raises(BrokenContract, match=re.escape("What is made is a dict.")):
         check_agent(lambda env: {})  # type: ignore[arg-type, return-value]
     assert "Greedy" not in AGENTS
+
+
+def test_what_no_agent_may_choose_is_refused_where_it_plays() -> None:
+    for broken in (Halves, Floats):
+        agent = broken(gymnasium.make("WGPBandit-Abrupt-v0"))
+        agent.reset(0)
+        with pytest.raises(TypeError, match=f"^{broken.__name__}._choose must return the indices"):
+            agent.act()
+        with pytest.raises(TypeError, match=r"Got <an array of shape \(1,\), float64"):
+            agent.predict(np.zeros(4, np.float32))
+
+
+def test_an_agent_that_says_it_takes_time_must_say_how() -> None:
+    agent = Untimed(gymnasium.make("WGPBandit-Abrupt-v0"))
+    agent.reset(0)
+    with pytest.raises(NotImplementedError, match=r"Untimed says .* must have the method _elapse"):
+        agent.elapse(2.0)
+    with pytest.raises(NotImplementedError, match="it must have the method _learn_elapsed, which"):
+        agent.observe(0, 1.0, elapsed=2.0)
 
 
 def test_an_episode_must_be_long_enough() -> None:

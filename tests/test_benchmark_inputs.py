@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,75 @@ def test_a_manifest_of_another_file_is_refused(table: Path, tmp_path: Path) -> N
     path.write_text(json.dumps(manifest))
     with pytest.raises(Damaged, match="its 'files' must be those of"):
         ResultsFolder.open(path.parent)
+
+
+MODULES = {
+    "mine.py": "import numpy, gone\nfrom parts import rate, deep\nfrom helper import EPS\n",
+    "helper.py": "EPS = 1.0\n\ndef late():\n    import later\n",
+    "later.py": "import mine\nLATE = 1\n",
+    "parts/__init__.py": "from .near import *\nrate = 0.1\n",
+    "parts/near.py": "from .inner import deepest\n",
+    "parts/deep.py": "DEEP = 1\n",
+    "parts/inner/__init__.py": "",
+    "parts/inner/deepest.py": "D = 1\n",
+    "parts/unused.py": "U = 1\n",
+    "alone.py": "import numpy as np\nimport wgp_agents.base\nfrom wgp_gym import kernels\n",
+    "wrong.py": "import helper\nif\n",
+}
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder on Python's path with modules that import each other."""
+    for name, text in MODULES.items():
+        path = tmp_path / "on_path" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / "on_path")
+    return tmp_path / "on_path"
+
+
+def module_digest(name: str) -> str:
+    """Return the digest of an environment's module."""
+    return files_of(TaskSpec("a", f"{name}:Coins-v0", {}))[name]
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_module_is_known_with_all_that_it_imports(name: str, modules: Path) -> None:
+    before = module_digest("mine")
+    file = modules / name
+    file.write_text(MODULES[name] + "# changed\n")
+    is_part = name not in ("parts/unused.py", "alone.py", "wrong.py")
+    assert (module_digest("mine") != before) == is_part
+    file.write_text(MODULES[name])
+    assert module_digest("mine") == before
+    assert not {"mine", "helper", "parts"} & sys.modules.keys()  # nothing was imported
+
+
+def test_a_module_that_imports_what_is_installed_alone_has_the_digest_of_its_file(
+    modules: Path,
+) -> None:
+    for name in ("alone", "wrong"):
+        sha = hashlib.sha256(MODULES[f"{name}.py"].encode()).hexdigest()
+        assert module_digest(name) == sha
+    assert module_digest("parts.deep") != hashlib.sha256(b"DEEP = 1\n").hexdigest()
+    for missing in ("nothing_like_it", "helper.part", "parts.nothing"):
+        with pytest.raises(FileNotFoundError, match=f"There is no file '{missing}'"):
+            module_digest(missing)
+
+
+def test_runs_of_another_helper_are_not_mixed(tmp_path: Path, modules: Path) -> None:
+    shutil.copy(Path(__file__).with_name("own_bandit.py"), modules / "helped_coins.py")
+    with (modules / "helped_coins.py").open("a") as file:
+        file.write("\nimport helper\n")
+    entry = {"id": "helped_coins:Coins-v0", "kwargs": {"horizon": 20}}
+    values = SIX_RUNS | {"environment": [entry], "agent": [CHANCE]}
+    assert play(values, tmp_path / "out") == []
+    (modules / "helper.py").write_text("EPS = 2.0\n")
+    with pytest.raises(
+        ValueError, match=r"helped_coins is .*Choose another folder \(--extend only"
+    ):
+        play(values | {"seeds": 8}, tmp_path / "out", extend=True)
 
 
 def test_all_parameters_that_name_files_are_known() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 from test_docs_snippets import ROOT, blocks, written
 
 from scripts.pages import api, gallery, notebooks
-from wgp_agents import names
+from wgp_agents import Agent, names
 from wgp_agents.benchmark.declaration import declare, read_declaration
 from wgp_agents.benchmark.rollout import rollout
 from wgp_gym.registration import ENVIRONMENTS
@@ -20,12 +22,24 @@ from wgp_gym.registration import ENVIRONMENTS
 NOTEBOOKS = sorted(notebooks.FOLDER.glob("*.py"))
 
 
-def test_the_new_agent_of_the_readme_keeps_the_contract() -> None:
-    namespace: dict[str, object] = {}
-    (block,) = (code for _, code in blocks("agents/README.md") if "class DiscountedGreedy" in code)
-    exec(block, namespace)
-    make_agent = namespace["DiscountedGreedy"]
-    assert callable(make_agent)
+NEW_AGENTS = [
+    ("agents/README.md", "DiscountedGreedy"),
+    ("docs/start/researcher.md", "FadingGreedy"),
+]
+
+
+def new_agent(page: str, name: str) -> Callable[..., Agent]:
+    """Return the class of a page's example agent."""
+    (block,) = (code for _, code in blocks(page) if f"class {name}" in code)
+    namespace: dict[str, Any] = {"np": np}
+    exec(block.partition("\n\n\nmine =")[0], namespace)
+    made: Callable[..., Agent] = namespace[name]
+    return made
+
+
+@pytest.mark.parametrize(("page", "name"), NEW_AGENTS)
+def test_the_new_agent_of_a_page_keeps_the_contract(page: str, name: str) -> None:
+    make_agent = new_agent(page, name)
     mode = "vector_entry_point"
     many = gymnasium.make_vec("WGPBandit-Abrupt-v0", 3, vectorization_mode=mode)
     batch = rollout(make_agent(many), many, seed=5)
@@ -33,6 +47,18 @@ def test_the_new_agent_of_the_readme_keeps_the_contract() -> None:
         env = gymnasium.make("WGPBandit-Abrupt-v0")
         alone = rollout(make_agent(env), env, seed=5 + i)
         np.testing.assert_array_equal(alone["action"][0], batch["action"][i])
+
+
+@pytest.mark.parametrize(("page", "name"), NEW_AGENTS)
+def test_the_new_agent_of_a_page_refuses_what_it_cannot_play(page: str, name: str) -> None:
+    make_agent = new_agent(page, name)
+    for task, kwargs, kind in (
+        ("WGPBandit-Abrupt-v0", {"continuous": True}, "a box"),
+        ("WGPBandit-LinearContextual-v0", {}, "arms that are drawn anew at each step"),
+    ):
+        env = gymnasium.make(task, **kwargs)
+        with pytest.raises(ValueError, match=f"^{name} plays a fixed number of arms.*has {kind}"):
+            make_agent(env)
 
 
 def test_every_agent_and_environment_has_its_page() -> None:

@@ -33,6 +33,7 @@ from wgp_gym.validation import reject, seed_list
 __all__ = ["Agent", "locked"]
 
 TIMELESS = "knows no time but its plays"
+UNTIMED = "{} says takes_elapsed = True, so it must have the method {}, which says what time does."
 TRUE_REGRET = "RegretReward", "VectorRegretReward"  # wrappers whose rewards are the truth
 
 
@@ -63,9 +64,12 @@ class Agent(Policy, ABC):
 
     Raises:
         ValueError: If a wrapper plays other actions than those it is given, and that cannot be
-            undone: see `wgp_agents.core.wrapped`.
+            undone: see `wgp_agents.core.wrapped`; or the agent needs fixed arms, and the task has
+            none.
     """
 
+    needs_fixed_arms: bool = False
+    """Whether it plays fixed arms alone; it is then not made of a box, or of arms that change."""
     takes_units: bool = True
     takes_allowed: bool = False
     """Whether its choice keeps to `allowed`; where not, `act` refuses to be given any."""
@@ -79,6 +83,11 @@ class Agent(Policy, ABC):
         super().__init__()
         self._read_problem = problem_reader(env)
         self.problem: BanditProblem = self._read_problem()
+        if self.needs_fixed_arms and (self.problem.continuous or self.problem.contextual):
+            kind = "a box" if self.problem.continuous else "arms that are drawn anew at each step"
+            raise ValueError(
+                f"{type(self).__name__} plays a fixed number of arms. The task has {kind}."
+            )
         self.batched = self.problem.batch_size is not None
         self.num_learners = self.problem.batch_size or 1
         self._shape = (self.num_learners,) if self.batched else ()  # of rewards
@@ -101,11 +110,11 @@ class Agent(Policy, ABC):
         self, actions: Actions, rewards: Array, active: Mask, elapsed: Array
     ) -> None:
         """Learn as `_learn` does, with `elapsed` `(B,)` steps going by; if `takes_elapsed`."""
-        raise NotImplementedError
+        raise NotImplementedError(UNTIMED.format(type(self).__name__, "_learn_elapsed"))
 
     def _elapse(self, steps: Array, active: Mask) -> None:
         """Let `steps` `(B,)` go by for the learners in `active` `(B,)`; if `takes_elapsed`."""
-        raise NotImplementedError
+        raise NotImplementedError(UNTIMED.format(type(self).__name__, "_elapse"))
 
     def _hallucinate(self, actions: Actions, active: Mask) -> None:
         """Count plays whose rewards are still to come, as `_learn` gets them; here nothing."""
@@ -188,6 +197,7 @@ class Agent(Policy, ABC):
 
         Raises:
             RuntimeError: If `reset` was not called before.
+            TypeError: If `_choose` of an agent of your own returns no ints, or no points of a box.
             ValueError: If the observation does not show the arms where it should, `allowed` leaves
                 a learner no arm, or the agent cannot keep to it.
         """
@@ -200,7 +210,7 @@ class Agent(Policy, ABC):
                 self._look(observation)
             self.allowed = mask
             try:
-                actions = self._wrapped.outwards(self._choose(uniform))
+                actions = self._chosen(uniform)
             except Exception:  # a choice that was refused has shown nothing
                 self.arms, self.allowed, self._unanswered = before
                 raise

@@ -50,6 +50,7 @@ class ArmsAgent(Agent):
         ValueError: If the task has no fixed arms, or the range is not of this kind.
     """
 
+    needs_fixed_arms = True
     takes_allowed = True
 
     _needs_noise: ClassVar[bool] = True
@@ -60,9 +61,6 @@ class ArmsAgent(Agent):
         owner = type(self).__name__
         if self._needs_noise:
             self.problem.known_noise(owner)
-        if self.problem.continuous or self.problem.contextual:
-            kind = "a box" if self.problem.continuous else "arms that are drawn anew at each step"
-            raise ValueError(f"{owner} plays a fixed number of arms. The task has {kind}.")
         self._given_range = checked_ends(owner, reward_range)
         self.takes_units = reward_range is None
         self.num_arms = len(self.problem.domain)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import socket
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec, Unit
+from wgp_agents.benchmark.modules import OURS, module_files
 from wgp_gym.datasets import DATASETS, locate
 
 __all__ = ["check_files", "digest", "files_of", "names_of"]
 
-MODULE = "module"
-OURS = ("wgp_gym", "wgp_agents", "__main__")  # they follow from the version, or have no file
+MODULE, FILE = "module", "file"
 TABLES = ("prices", "table", "places")  # parameters of environments: a data set or a file
 
 
@@ -41,7 +40,8 @@ def check_files(unit: Unit, digests: Mapping[str, str]) -> None:
         if found != digests.get(name):
             raise ValueError(
                 f"The file {name!r} is another one on {socket.gethostname()} now than when the "
-                "experiment began: it was changed, or this is another folder or machine."
+                "experiment began: it was changed (of a module: or one that it imports), or this "
+                "is another folder or machine."
             )
 
 
@@ -73,12 +73,13 @@ def module_of(name: str) -> Iterator[tuple[str, str]]:
 
 
 def digest(name: str, key: str) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 of a file; of a module that imports others of its kind, one of all."""
     if key == MODULE:
-        found = find_spec(name)
-        path = Path((found and found.origin) or name)
-    else:
-        path = locate(name, key) if key in TABLES else Path(name)
+        files = module_files(name)
+        each = {one: digest(str(path), FILE) for one, path in files.items()}
+        lines = "".join(f"{one} {found}\n" for one, found in each.items())
+        return each[name] if len(each) == 1 else hashlib.sha256(lines.encode()).hexdigest()
+    path = locate(name, key) if key in TABLES else Path(name)
     if not path.is_file():  # a pipe would never end
         raise FileNotFoundError(f"There is no file {name!r}.")
     with path.open("rb") as file:

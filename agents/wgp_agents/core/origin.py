@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from wgp_agents.core.access import Reader
+from wgp_agents.core.functions import BYTECODE, Code, inside, name_of
 from wgp_agents.core.state import CONSTANT, FOREIGN, ROOT, root_of
 from wgp_gym.types import AnyArray
 
@@ -41,10 +42,12 @@ LEFT_OUT = {  # what differs from episode to episode, and how observations are s
     "BanditProblem": ("norm_bound", "variation_budget"),
     "Wrapped": ("frames", "shape"),
 }
+PLAIN = (str, bool, int, float, np.ndarray, np.generic, Code)
 SAMPLE = 1000  # numbers of an array that are looked at
 WEIGHTS = np.cos(np.arange(SAMPLE))
 MOST, DEEPEST = 10_000, 50  # parts, and attributes of attributes, of whatever a user's own holds
 CLOSE = 1e-6  # of the sum of sizes: another processor rounds otherwise
+CODE = -1.0  # the kind of code, whose size is the version that it was compiled for
 
 
 def origin_of(agent: object) -> Origin:
@@ -53,6 +56,8 @@ def origin_of(agent: object) -> Origin:
     for path, value in islice(leaves(agent, ROOT, {}), MOST):
         if isinstance(value, (np.ndarray, bool, int, float, np.generic)):
             origin[path] = traced(np.asarray(value))
+        elif isinstance(value, Code):
+            origin[path] = Trace(CODE, float(crc32(value.text.encode())), BYTECODE)
         else:
             origin[path] = Trace(float(crc32(str(value).encode())))
     return origin
@@ -60,14 +65,12 @@ def origin_of(agent: object) -> Origin:
 
 def leaves(value: object, path: str, seen: dict[int, object]) -> Iterator[tuple[str, object]]:
     """Yield the arrays, numbers and texts of a part, by path; of others the name of their kind."""
-    if value is None or isinstance(value, (str, bool, int, float, np.ndarray, np.generic)):
+    if value is None or isinstance(value, PLAIN):
         yield path, value
     elif id(value) not in seen and not isinstance(value, Reader) and path.count(".") < DEEPEST:
         seen[id(value)] = value
-        inside = below(value)
-        kind = value if isinstance(value, CONSTANT) else type(value)
-        yield path, getattr(kind, "__qualname__", type(kind).__qualname__)
-        for name, child in inside.items():
+        yield path, name_of(value if isinstance(value, CONSTANT) else type(value))
+        for name, child in below(value).items():
             yield from leaves(child, f"{path}.{name}", seen)
 
 
@@ -78,7 +81,7 @@ def below(value: object) -> dict[object, object]:
     if isinstance(value, (list, tuple)):
         return dict(enumerate(value))
     if isinstance(value, CONSTANT) or root_of(type(value)) in FOREIGN:
-        return {}
+        return inside(value, FOREIGN)
     left = LEFT_OUT.get(type(value).__name__, ())
     held = getattr(value, "__dict__", {})
     return {name: one for name, one in held.items() if name not in (*left, *NO_PART)}
@@ -108,7 +111,9 @@ def differences(mine: Origin, others: AnyArray) -> str | None:
     """Return the first path at which another origin, its rows `(L, 3)`, differs; None: nowhere."""
     if others.shape != (len(mine), 3):
         return ROOT
-    for (path, trace), (kind, total, _) in zip(mine.items(), others.tolist(), strict=True):
+    for (path, trace), (kind, total, size) in zip(mine.items(), others.tolist(), strict=True):
+        if trace.kind == kind == CODE and trace.size != size:
+            continue  # another Python's, which cannot be compared
         if trace.kind != kind or not abs(trace.total - total) <= CLOSE * max(trace.size, CLOSE):
             return path
     return None

@@ -17,7 +17,7 @@ from wgp_agents.core.units import Units
 from wgp_agents.core.wrapped import Wrapped
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Actions, Array, Indices, Mask, Observation
-from wgp_gym.validation import reject
+from wgp_gym.validation import reject, shown
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
@@ -117,8 +117,26 @@ class Policy(Episodic):
             self._elapse(np.ones(len(silent)), silent)
         self.arms, self.allowed = shown, None
         self._unanswered[:] = 1
-        chosen = self._wrapped.outwards(self._choose(streams))
+        chosen = self._chosen(streams)
         return (chosen if np.ndim(observation) == 2 else chosen[0]), None
+
+    def _chosen(self, uniform: UniformStreams) -> Actions:
+        """Return the actions that all learners choose, as the environment takes them.
+
+        Raises:
+            TypeError: If `_choose` returns something else: 0.7 is no arm, nor is it arm 0.
+        """
+        actions, batch = self._choose(uniform), len(self._unanswered)
+        box = self.problem.continuous
+        shape = (batch, self.problem.domain.shape[1]) if box else (batch,)
+        kinds = "fiu" if box else "iu"
+        if getattr(actions, "shape", None) != shape or actions.dtype.kind not in kinds:
+            rule = (
+                f"{'points of the box' if box else 'the indices of arms, ints'}, an array {shape}"
+            )
+            owner = type(self).__name__
+            raise TypeError(f"{owner}._choose must return {rule}. Got {shown(actions)}.")
+        return self._wrapped.outwards(actions)
 
     def _decode(self, places: Array, active: Mask) -> Actions:
         """Return the actions at `places` `(B, d)`, as an observation shows them."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from wgp_agents.base import Agent
 from wgp_agents.registry import make
-from wgp_agents.testing import checks, live
+from wgp_agents.testing import checks, elapsed, live
 from wgp_agents.testing.trial import HORIZON, BrokenContract, Trial
 
 __all__ = ["BrokenContract", "check_agent"]
@@ -66,7 +66,11 @@ CHECKS: tuple[Callable[[Trial], None], ...] = (
     checks.check_allowed,
     checks.check_predict,
     live.check_choices,
-    live.check_time,
+    elapsed.check_time,
+    elapsed.check_learners_time,
+    elapsed.check_time_counts,
+    live.check_awaited,
+    live.check_reasons,
     live.check_checkpoints,
     live.check_reseeding,
 )

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from wgp_agents.testing.trial import AGENT_SEED, OTHER_SEED, SEED, STEPS, B, Run, Trial
-from wgp_gym.types import Indices, Mask
+from wgp_gym.types import Action, Indices, Mask
 from wgp_gym.validation import shown
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "check_refusals",
     "check_restarts",
     "check_seeds",
+    "compare",
 ]
 
 BATCHES = (1, 2, B)
@@ -34,18 +35,28 @@ def check_actions(trial: Trial) -> None:
     continuous, n = single.agent.problem.continuous, len(single.agent.problem.domain)
     wanted = "a point of the box" if continuous else f"an int of at least 0 and below {n}"
     for _ in range(STEPS):
-        action = single.agent.act(single.observation)
+        rule = f"with one environment an action is {wanted}"
+        action = chosen(trial, single, rule)
         fits = single.env.action_space.contains(action) and (continuous or type(action) is int)
         fault = f"act returns {shown(action)} ({type(action).__name__})."
-        trial.require(fits, fault, f"with one environment an action is {wanted}")
+        trial.require(fits, fault, rule)
         single.step()
     batch = trial.start(B)
     for _ in range(STEPS):
-        action = batch.agent.act(batch.observation)
-        fits = isinstance(action, np.ndarray) and batch.env.action_space.contains(action)
         rule = f"with a vector environment an action is an array, for each learner {wanted}"
+        action = chosen(trial, batch, rule)
+        fits = isinstance(action, np.ndarray) and batch.env.action_space.contains(action)
         trial.require(fits, f"act returns {shown(action)} for {B} learners.", rule)
         batch.step()
+
+
+def chosen(trial: Trial, run: Run, rule: str) -> Action:
+    """Return what an agent chooses, if that is an action at all."""
+    try:
+        return run.agent.act(run.observation)
+    except TypeError as error:
+        trial.require(False, f"act fails ({error})", rule)
+        raise
 
 
 def check_seeds(trial: Trial) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 import gymnasium
 import numpy as np
 from gymnasium.vector import SyncVectorEnv, VectorEnv
+from numpy.typing import ArrayLike
 
 import wgp_gym  # noqa: F401  (registers its ids)
 from wgp_agents.base import Agent
@@ -52,7 +53,11 @@ class Run:
     actions: list[Action] = field(default_factory=list)
 
     def step(
-        self, active: Mask | None = None, allowed: Mask | None = None, learns: bool = True
+        self,
+        active: Mask | None = None,
+        allowed: Mask | None = None,
+        learns: bool = True,
+        elapsed: ArrayLike = 1.0,
     ) -> Action:
         """Play one step; return the action."""
         action = self.agent.act(self.observation, allowed=allowed)
@@ -60,7 +65,7 @@ class Run:
         self.actions.append(action)
         if learns:
             arms = self.agent.arms if self.agent.problem.contextual else None
-            self.agent.observe(action, reward, arms=arms, active=active)
+            self.agent.observe(action, reward, arms=arms, active=active, elapsed=elapsed)
         return action
 
     def play(self, steps: int = STEPS) -> Run:

@@ -165,6 +165,64 @@ def test_a_point_between_candidates_counts_as_the_nearest() -> None:
     assert grid.arms[grid.index({"speed": 34.0}, "record")] == {"speed": 30.0}
 
 
+LETTERS = list("ABCDEFGHIJ")
+
+
+def test_a_category_is_never_rounded() -> None:
+    knobs = Knobs(x=(0, 1), y=(0, 1), z=(0, 1), tool=LETTERS)
+    grid, rng = KnobGrid(knobs, 500), np.random.default_rng(0)
+    for _ in range(200):
+        point = dict(zip("xyz", rng.random(3).tolist(), strict=True)) | {
+            "tool": str(rng.choice(LETTERS))
+        }
+        found = grid.index(point, "record")
+        alike = [i for i, arm in enumerate(grid.arms) if knob(arm, "tool") == point["tool"]]
+        apart = [sum((knob(grid.arms[i], k) - point[k]) ** 2 for k in "xyz") for i in alike]
+        assert found == alike[int(np.argmin(apart))]
+
+
+def knob(arm: Any, name: str) -> Any:
+    """Return a value of a point."""
+    return arm[name]
+
+
+def test_categories_that_no_point_has_are_refused() -> None:
+    grid = KnobGrid(Knobs(tool=LETTERS, die=LETTERS), 50)
+    there = {(knob(arm, "tool"), knob(arm, "die")) for arm in grid.arms}
+    tool, die = next(
+        pair for pair in [(a, b) for a in LETTERS for b in LETTERS] if pair not in there
+    )
+    with pytest.raises(ValueError, match=r"'arm' parameter of record must be of categories"):
+        grid.index({"tool": tool, "die": die}, "record")
+
+
+def test_allowed_points_are_taken_at_their_word() -> None:
+    grid = KnobGrid(Knobs(speed=(0, 100), depth=(1, 8, "int"), tool=["A", "B", "C"]), 100)
+    named = grid.mask([{"tool": "C"}, {"tool": "A", "depth": 2.0}], "ask")
+    assert named is not None
+    for arm, allowed in zip(grid.arms, named, strict=True):
+        only = knob(arm, "tool") == "C" or (knob(arm, "tool") == "A" and knob(arm, "depth") == 2)
+        assert allowed == only
+    whole = grid.mask([grid.arms[7], grid.arms[9]], "ask")
+    assert whole is not None
+    assert np.flatnonzero(whole).tolist() == [7, 9]
+    for bad in ({"speed": 12.3456, "depth": 2, "tool": "C"}, {"speed": 12.3456}):
+        with pytest.raises(ValueError, match=r"'allowed'.*Knobs.points\(100\)"):
+            grid.mask([bad], "ask")
+    for bad in ({"tool": "Z"}, {"colour": "red"}, {}, "C"):
+        with pytest.raises(ValueError, match="allowed"):
+            grid.mask([bad], "ask")
+
+
+def test_a_category_without_a_point_is_refused_at_construction() -> None:
+    many = Knobs(part=[f"part {i}" for i in range(600)])
+    with pytest.raises(ValueError, match=r"'candidates'.*hold 500 of the 600 categories of 'part'"):
+        choices_of(many)
+    assert len(choices_of(many, 600).arms) == 600
+    old = {"kind": "Knobs", "knobs": many.to_json(), "candidates": 500}
+    assert len(choices_of(old).arms) == 500  # a log of before can be read
+
+
 def test_added_arms_are_the_same_by_one_rule() -> None:
     arms = Arms([10, 20, 30])
     with pytest.raises(ValueError, match="'arm' parameter of add_arm must be a new arm"):

@@ -542,6 +542,32 @@ def test_masks_that_come_and_go_are_learned_as_they_were(agent: str, tmp_path: P
     assert decision.propensity == pytest.approx(chances[decision.index], rel=1e-9)
 
 
+@pytest.mark.parametrize("agent", ["exp3", "master"])
+def test_an_arm_that_came_was_not_there_before(agent: str) -> None:
+    bandit = LiveBandit(["a", "b", "c"], agent=agent, horizon=400, unit=(0.0, 1.0))
+    plain = wgp_agents.make(
+        agent,
+        BanditProblem(
+            Empirical(np.eye(4)), np.linspace(0, 1, 4)[:, None], 400, 0.5, 1.0, reward_range=(-1, 1)
+        ),
+    )
+    plain.reset(0)
+    for t in range(40):
+        decision = bandit.ask()
+        bandit.tell(decision, float(decision.index == 2))
+        plain.reseed(draws_of(0, t + 1))
+        plain.act(allowed=[True, True, True, False])
+        plain.observe(decision.index, float(decision.index == 2))
+    bandit.add_arm("d")
+    plain.reseed(draws_of(0, 41))
+    action, decision = plain.act(), bandit.ask()
+    assert decision.index == action
+    if agent == "exp3":
+        chances = plain.propensities()
+        assert chances is not None
+        assert decision.propensity == pytest.approx(chances[decision.index], rel=1e-9)
+
+
 @pytest.mark.parametrize("equal", [0.0, 0.07, 1e6 + 0.1])
 def test_equal_rewards_are_no_unit(equal: float) -> None:
     bandit = live("wgp-ucb")

@@ -74,6 +74,34 @@ def test_a_reward_counts_once_and_a_key_gives_the_same_answer() -> None:
         fleet.tell({decisions["Cork"].id: 4.0})
 
 
+def test_a_key_is_of_one_bandit() -> None:
+    fleet = LiveBandits(Arms(PRICES), ["b#c", "c", "c\x1f0"])
+    first = fleet.ask(["b#c"], key="a")["b#c"]
+    assert fleet.ask(["c"], key="a#b")["c"].id != first.id
+    third = fleet.ask(["c\x1f0"], key="a")
+    assert fleet.ask(["b#c"], key="a\x1fc")["b#c"].id not in {first.id, third["c\x1f0"].id}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_bandit_and_many_of_one_name_are_told_apart(tmp_path: Path, again: bool) -> None:
+    path = tmp_path / "f.db"
+    fleet = LiveBandits(Arms(PRICES), NAMES, storage=path, name="shops")
+    fleet.ask()
+    LiveBandit(Arms(PRICES), storage=path, name="espresso").close()
+    with pytest.raises(ValueError, match=r"'name'.*`LiveBandits.open`"):
+        if again:
+            LiveBandit(Arms(PRICES), storage=path, name="shops")
+        else:
+            LiveBandit.open(path, "shops").ask()
+    with pytest.raises(ValueError, match=r"'name'.*`LiveBandit.open`"):
+        if again:
+            LiveBandits(Arms(PRICES), NAMES, storage=path, name="espresso")
+        else:
+            LiveBandits.open(path, "espresso")
+    fleet.close()
+    assert LiveBandits.open(path, "shops").ask()["Cork"].id == "Cork#2"
+
+
 @pytest.mark.parametrize(
     "bad", [{"Cork#7": 1.0}, {"Rome#1": 1.0}, {"Cork": 1.0}, {"Cork#1": np.nan}, {"Cork#x": 1.0}]
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, cast, overload
 
 from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
 from wgp_agents.live.decision import Decision, decision_of
-from wgp_agents.live.events import Event
+from wgp_agents.live.events import BATCH, Event
 from wgp_agents.live.follower import Follower
 from wgp_agents.live.history import answered, history_of
 from wgp_agents.live.knobs import Knobs
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveBandit"]
 
 MOST_AT_ONCE = 1_000  # decisions of one `ask`
-BATCH, AGAIN = "\x1f", "\x1e"  # behind a key: which of several; asked anew after it was retracted
+AGAIN = "\x1e"  # behind a key: asked anew after it was retracted
 
 
 class LiveBandit(Watched):

@@ -14,7 +14,7 @@ import numpy as np
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
 from wgp_agents.live.decision import Decision, decision_of
-from wgp_agents.live.events import Event
+from wgp_agents.live.events import BATCH, Event
 from wgp_agents.live.fleet_learner import FleetLearner
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.learner import Entry
@@ -154,7 +154,7 @@ class LiveBandits:
         return {self.names[i]: decision_of(known[i], self.name, key) for i in who.tolist()}
 
     def _key(self, key: str, bandit: int) -> str:
-        return f"{key}#{self.names[bandit]}"
+        return f"{key}{BATCH}{bandit}"  # a name may hold any sign, a number does not
 
     def _decide(self, session: Session, who: Indices, key: str | None) -> dict[int, Event]:
         """Let these bandits choose, and return the events, by bandit."""

@@ -12,14 +12,16 @@ import numpy as np
 from wgp_agents.live.knobs import Knobs, knobs_of_columns, ranges_of
 from wgp_agents.live.values import (
     KnobValue,
+    check_kinds,
     checked_arm,
     features_of,
+    hint_of,
     is_plain_number,
     kind_and_value,
 )
 from wgp_gym.kernels import Empirical, Kernel, SquaredExponential
 from wgp_gym.types import Array, Indices, Mask
-from wgp_gym.validation import check_int, near_miss, reject
+from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -71,7 +73,7 @@ class Choices(ABC):
         """
         if self.has(arm):
             return self._by_value()[kind_and_value(arm)]
-        hint = near_miss(arm, [str(one) for one in self.arms])
+        hint = hint_of(arm, self.arms)
         reject(name, owner, f"one of the {len(self.arms)} arms{hint}", arm)
 
     def has(self, arm: object) -> bool:
@@ -166,11 +168,13 @@ class Arms(Choices):
             reject("arms", "Arms", "arms of which none is there twice", self.arms)
         self.there = np.ones(len(self.arms), bool)
         self._check_features()
+        if not self._features:
+            check_kinds(self.arms, "arms", "Arms")
 
     def _check_features(self) -> None:
         names = {tuple(sorted(row)) for row in self._features.values()}
-        if len(names) > 1:
-            reject("arms", "Arms", "arms with the same features each", sorted(names))
+        if len(names) > 1 or () in names:
+            reject("arms", "Arms", "arms with the same features each, at least one", sorted(names))
 
     @property
     def ordered(self) -> bool:
@@ -230,6 +234,8 @@ class Arms(Choices):
             reject("features", owner, rule, features)
         if self.ordered and not is_plain_number(new):
             reject("arm", owner, "a number, as the others", arm)
+        if not self._features:
+            check_kinds([*self.arms, new], "arm", owner)
         if features is not None:
             row = features_of(features, owner)
             if set(row) != set(self._features[0]):
@@ -272,10 +278,9 @@ class KnobGrid(Choices):
     def check_categories(self) -> None:
         """Raise ValueError if a category is at none of the points: it could never be chosen."""
         for name, values in self.knobs.categories.items():
-            column = self._places[:, self.knobs.columns(name)]
-            held, all_of = len(np.unique(column)), len(values)
-            if held < all_of:
-                rule = f"more: so many points hold {held} of the {all_of} categories of {name!r}"
+            held = len(np.unique(self._places[:, self.knobs.columns(name)]))
+            if held < len(values):
+                rule = f"more: so many points hold {held} of {len(values)} categories of {name!r}"
                 reject("candidates", "LiveBandit", rule, self.candidates)
 
     @property
@@ -315,10 +320,7 @@ class KnobGrid(Choices):
         whole = {**cast("dict[str, object]", self.arms[0]), **arm}
         found = np.flatnonzero(self._agree(self.knobs.place(whole, owner, "allowed"), list(arm)))
         if not len(found):
-            rule = (
-                f"points that are chosen from, see `Knobs.points({self.candidates})`, or dicts of "
-                "some knobs, for all points with these values"
-            )
+            rule = f"some of `Knobs.points({self.candidates})`, or dicts of some of their values"
             reject("allowed", owner, rule, arm)
         return found
 
@@ -382,14 +384,9 @@ def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
         grid.check_categories()
         return grid
     if isinstance(given, Mapping) and given.get("kind") == "Arms" and "features" in given:
-        arms, rows = (
-            cast("list[object]", given["arms"]),
-            cast("list[object] | None", given["features"]),
-        )
-        if rows is None:
-            return Arms(arms)
+        rows = cast("list[object] | None", given["features"]) or []
         made = Arms.__new__(Arms)
-        made.arms = [checked_arm(arm) for arm in arms]
+        made.arms = [checked_arm(arm) for arm in cast("list[object]", given["arms"])]
         made._features = {i: features_of(row) for i, row in enumerate(rows)}
         made.there = np.ones(len(made.arms), bool)
         return made

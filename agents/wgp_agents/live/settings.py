@@ -56,8 +56,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         owner = "LiveBandit"
-        check_int("seed", self.seed, owner, 0)
-        check_int("lookback", self.lookback, owner, 1, 10_000)
+        plain = {
+            "seed": check_int("seed", self.seed, owner, 0),
+            "lookback": check_int("lookback", self.lookback, owner, 1, 10_000),
+        }
+        if self.horizon is not None:
+            plain["horizon"] = check_int("horizon", self.horizon, owner, 1)
+        for name, number in plain.items():  # an int of numpy's is none that the log can hold
+            object.__setattr__(self, name, number)
         if not isinstance(self.parameters, Mapping):
             reject("parameters", owner, "a dict of the agent's parameters", self.parameters)
         check_bool("minimize", self.minimize, owner)

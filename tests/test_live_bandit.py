@@ -538,6 +538,21 @@ def test_to_open_what_is_not_there_makes_nothing(kind: Any, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_was_removed_takes_no_more(replaced: bool, tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    bandit = live(storage=path)
+    decision = bandit.ask()
+    for part in tmp_path.iterdir():
+        part.rename(part.with_name(f"old-{part.name}"))
+    if replaced:
+        assert live(storage=path).ask().id == "1"  # a new one may begin
+    for call in (bandit.ask, lambda: bandit.tell(decision, 1.0), bandit.expects):
+        with pytest.raises(ValueError, match=r"'storage'.*removed or replaced"):
+            call()
+    assert path.exists() == replaced
+
+
 def test_what_is_wrong_is_said_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     bandit = live(storage=path, seed=np.int64(3), lookback=np.int32(50))

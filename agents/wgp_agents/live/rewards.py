@@ -89,7 +89,7 @@ class Rewards:
     def __post_init__(self) -> None:
         check_choice("reward", self.kind, "LiveBandit", KINDS)
 
-    def check(self, reward: object, owner: str) -> float:
+    def check(self, reward: object, owner: str = "tell") -> float:
         """Return a reward as a float; `owner` is who was given it, for messages.
 
         Raises:

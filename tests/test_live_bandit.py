@@ -14,7 +14,7 @@ import pytest
 
 import wgp_agents
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
-from wgp_agents.live import Arms, Knobs, LiveBandit, Offers
+from wgp_agents.live import Arms, Knobs, LiveBandit, LiveBandits, Offers
 from wgp_agents.live.learner import Entry, Learner, draws_of
 from wgp_gym.kernels import Categorical, Empirical, OnColumns, SquaredExponential
 from wgp_gym.problem import BanditProblem
@@ -479,6 +479,94 @@ def test_what_others_decided_is_learned_and_replayed(tmp_path: Path) -> None:
     assert len(bandit.log()) == 1200
 
 
+@pytest.mark.parametrize("timescale", [None, "1 day"])
+def test_a_log_out_of_order_is_not_learned(timescale: Any, tmp_path: Path) -> None:
+    days = [f"2026-05-{day:02d}" for day in range(1, 29)]
+    log = pandas.DataFrame({"arm": 12.0, "reward": range(28), "time": days})
+    bandit = live(timescale=timescale)
+    path = tmp_path / "log.csv"
+    for wrong in (log[::-1], log.sample(frac=1.0, random_state=0)):
+        wrong.to_csv(path, index=False)
+        with pytest.raises(ValueError, match="'log' parameter of fit must be sorted by 'time'"):
+            bandit.fit(path)
+        with pytest.raises(ValueError, match="sorted by 'time'"):
+            bandit.fit(wrong)
+    holes = log.assign(time=[None, *days[1:]])
+    if timescale is None:
+        assert bandit.fit(holes) + bandit.fit(log.drop(columns="time")) == 56
+    else:
+        with pytest.raises(ValueError, match="with a time in every row"):
+            bandit.fit(holes)
+        with pytest.raises(ValueError, match="the log has no column 'time'"):
+            bandit.fit(log.drop(columns="time"))
+        dated = log.assign(time=pandas.to_datetime(log.time))
+        assert bandit.fit(dated) == bandit.fit(log.iloc[[-1] * 28]) == 28
+        dated.loc[3, "time"] = pandas.NaT
+        with pytest.raises(ValueError, match="with a time in every row"):
+            bandit.fit(dated)
+
+
+def test_a_row_that_does_not_fit_is_named() -> None:
+    log = pandas.DataFrame({"arm": PRICES, "reward": 1.0})
+    for column, bad in (("arm", 11.0), ("reward", np.inf)):
+        with pytest.raises(ValueError, match=rf"'{column}' parameter of fit \(row 2\)"):
+            live().fit(log.assign(**{column: [*log[column][:2], bad, *log[column][3:]]}))
+
+
+def test_a_known_answer_that_is_not_allowed_now_is_refused() -> None:
+    bandit = live()
+    first = bandit.ask(key="a")
+    others = [price for price in PRICES if price != first.arm]
+    with pytest.raises(ValueError, match=rf"'allowed'.*{first.arm}, the answer to this key"):
+        bandit.ask(key="a", allowed=others)
+    assert bandit.ask(key="a", allowed=[first.arm]) == bandit.ask(key="a") == first
+    bandit.retract(first)
+    assert bandit.ask(key="a", allowed=others).arm != first.arm
+    shelf = LiveBandit(Offers(price=(0, 9)))
+    offers = {"x": {"price": 3}, "y": {"price": 4}}
+    only = shelf.ask(arms=offers, key="a", allowed=["y"])
+    assert shelf.ask(arms=offers, key="a", allowed=["y", "x"]) == only
+    with pytest.raises(ValueError, match="'y', the answer"):
+        shelf.ask(arms=offers, key="a", allowed=["x"])
+
+
+@pytest.mark.parametrize("kind", [LiveBandit, LiveBandits])
+def test_to_open_what_is_not_there_makes_nothing(kind: Any, tmp_path: Path) -> None:
+    for storage in (tmp_path / "typo.db", f"sqlite:///{tmp_path / 'typo.db'}"):
+        with pytest.raises(ValueError, match=rf"'storage' parameter of {kind.__name__}.open"):
+            kind.open(storage, "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_was_removed_takes_no_more(replaced: bool, tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    bandit = live(storage=path)
+    decision = bandit.ask()
+    for part in tmp_path.iterdir():
+        part.rename(part.with_name(f"old-{part.name}"))
+    if replaced:
+        assert live(storage=path).ask().id == "1"  # a new one may begin
+    for call in (bandit.ask, lambda: bandit.tell(decision, 1.0), bandit.expects):
+        with pytest.raises(ValueError, match=r"'storage'.*removed or replaced"):
+            call()
+    assert path.exists() == replaced
+
+
+def test_what_is_wrong_is_said_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    bandit = live(storage=path, seed=np.int64(3), lookback=np.int32(50))
+    decision = bandit.ask()
+    for bad in (1, np.int64(1)):
+        with pytest.raises(ValueError, match=r"'decision' parameter of tell.*text, as Decision.id"):
+            bandit.tell(bad, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="parameter of amend"):
+        bandit.amend(decision, np.inf)
+    bandit.close()
+    with pytest.raises(ValueError, match=r"'arms'.*`LiveBandit.open`.*`add_arm`"):
+        LiveBandit(Arms([*PRICES, 22.0]), horizon=200, storage=path)
+
+
 @pytest.mark.parametrize("agent", ["exp3", "random"])
 def test_agents_that_draw_say_with_what_probability(agent: str) -> None:
     bandit = live(agent)
@@ -540,6 +628,32 @@ def test_masks_that_come_and_go_are_learned_as_they_were(agent: str, tmp_path: P
     assert chances is not None
     decision = again.ask()
     assert decision.propensity == pytest.approx(chances[decision.index], rel=1e-9)
+
+
+@pytest.mark.parametrize("agent", ["exp3", "master"])
+def test_an_arm_that_came_was_not_there_before(agent: str) -> None:
+    bandit = LiveBandit(["a", "b", "c"], agent=agent, horizon=400, unit=(0.0, 1.0))
+    plain = wgp_agents.make(
+        agent,
+        BanditProblem(
+            Empirical(np.eye(4)), np.linspace(0, 1, 4)[:, None], 400, 0.5, 1.0, reward_range=(-1, 1)
+        ),
+    )
+    plain.reset(0)
+    for t in range(40):
+        decision = bandit.ask()
+        bandit.tell(decision, float(decision.index == 2))
+        plain.reseed(draws_of(0, t + 1))
+        plain.act(allowed=[True, True, True, False])
+        plain.observe(decision.index, float(decision.index == 2))
+    bandit.add_arm("d")
+    plain.reseed(draws_of(0, 41))
+    action, decision = plain.act(), bandit.ask()
+    assert decision.index == action
+    if agent == "exp3":
+        chances = plain.propensities()
+        assert chances is not None
+        assert decision.propensity == pytest.approx(chances[decision.index], rel=1e-9)
 
 
 @pytest.mark.parametrize("equal", [0.0, 0.07, 1e6 + 0.1])
@@ -780,7 +894,8 @@ def test_numpys_numbers_are_kept_as_plain_ones() -> None:
 def test_texts_in_a_file_stay_texts(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("arm,reward,context_zone\n007,1,01\n008,,NA\nNA,2,01\n1,3,NA\n")
-    bandit = LiveBandit(Arms(["007", "008", "NA", 1.0]), contexts=Knobs(zone=["01", "NA"]))
+    arms = Arms({"007": 1, "008": 2, "NA": 3, 1.0: 4})
+    bandit = LiveBandit(arms, contexts=Knobs(zone=["01", "NA"]))
     assert bandit.fit(path) == 4
     asked = [event.data for event in bandit.log() if event.kind == "asked"]
     assert [one["arm"] for one in asked] == ["007", "008", "NA", 1.0]
@@ -812,11 +927,11 @@ def test_a_replay_does_not_choose_arms_that_were_removed(method: Any) -> None:
 
 
 def test_the_report_tells_1_from_its_text() -> None:
-    bandit = LiveBandit(Arms([1, "1", True]))
-    for arm, times in ((1, 2), ("1", 3), (True, 1)):
+    bandit = LiveBandit(Arms({1.5: 1, "1.5": 2, "True": 3, True: 4}))
+    for arm, times in ((1.5, 2), ("1.5", 3), ("True", 4), (True, 1)):
         for _ in range(times):
             bandit.record(arm, 1.0)
-    assert [arm.plays for arm in bandit.report().arms] == [2, 3, 1]
+    assert [arm.plays for arm in bandit.report().arms] == [2, 3, 4, 1]
 
 
 def test_it_goes_on_in_every_database(database: str) -> None:

@@ -165,6 +165,64 @@ def test_a_point_between_candidates_counts_as_the_nearest() -> None:
     assert grid.arms[grid.index({"speed": 34.0}, "record")] == {"speed": 30.0}
 
 
+LETTERS = list("ABCDEFGHIJ")
+
+
+def test_a_category_is_never_rounded() -> None:
+    knobs = Knobs(x=(0, 1), y=(0, 1), z=(0, 1), tool=LETTERS)
+    grid, rng = KnobGrid(knobs, 500), np.random.default_rng(0)
+    for _ in range(200):
+        point = dict(zip("xyz", rng.random(3).tolist(), strict=True)) | {
+            "tool": str(rng.choice(LETTERS))
+        }
+        found = grid.index(point, "record")
+        alike = [i for i, arm in enumerate(grid.arms) if knob(arm, "tool") == point["tool"]]
+        apart = [sum((knob(grid.arms[i], k) - point[k]) ** 2 for k in "xyz") for i in alike]
+        assert found == alike[int(np.argmin(apart))]
+
+
+def knob(arm: Any, name: str) -> Any:
+    """Return a value of a point."""
+    return arm[name]
+
+
+def test_categories_that_no_point_has_are_refused() -> None:
+    grid = KnobGrid(Knobs(tool=LETTERS, die=LETTERS), 50)
+    there = {(knob(arm, "tool"), knob(arm, "die")) for arm in grid.arms}
+    tool, die = next(
+        pair for pair in [(a, b) for a in LETTERS for b in LETTERS] if pair not in there
+    )
+    with pytest.raises(ValueError, match=r"'arm' parameter of record must be of categories"):
+        grid.index({"tool": tool, "die": die}, "record")
+
+
+def test_allowed_points_are_taken_at_their_word() -> None:
+    grid = KnobGrid(Knobs(speed=(0, 100), depth=(1, 8, "int"), tool=["A", "B", "C"]), 100)
+    named = grid.mask([{"tool": "C"}, {"tool": "A", "depth": 2.0}], "ask")
+    assert named is not None
+    for arm, allowed in zip(grid.arms, named, strict=True):
+        only = knob(arm, "tool") == "C" or (knob(arm, "tool") == "A" and knob(arm, "depth") == 2)
+        assert allowed == only
+    whole = grid.mask([grid.arms[7], grid.arms[9]], "ask")
+    assert whole is not None
+    assert np.flatnonzero(whole).tolist() == [7, 9]
+    for bad in ({"speed": 12.3456, "depth": 2, "tool": "C"}, {"speed": 12.3456}):
+        with pytest.raises(ValueError, match=r"'allowed'.*Knobs.points\(100\)"):
+            grid.mask([bad], "ask")
+    for bad in ({"tool": "Z"}, {"colour": "red"}, {}, "C"):
+        with pytest.raises(ValueError, match="allowed"):
+            grid.mask([bad], "ask")
+
+
+def test_a_category_without_a_point_is_refused_at_construction() -> None:
+    many = Knobs(part=[f"part {i}" for i in range(60)])
+    with pytest.raises(ValueError, match=r"'candidates'.*hold 50 of 60 categories of 'part'"):
+        choices_of(many, 50)
+    assert len(choices_of(many, 60).arms) == 60
+    old = {"kind": "Knobs", "knobs": many.to_json(), "candidates": 50}
+    assert len(choices_of(old).arms) == 50  # a log of before can be read
+
+
 def test_added_arms_are_the_same_by_one_rule() -> None:
     arms = Arms([10, 20, 30])
     with pytest.raises(ValueError, match="'arm' parameter of add_arm must be a new arm"):
@@ -174,7 +232,7 @@ def test_added_arms_are_the_same_by_one_rule() -> None:
     assert arms.arms == [10, 20, 30]
     assert type(arms.add(np.float64(40), None, "add_arm")) is float
     assert choices_of(arms.to_json()).arms == [10, 20, 30, 40.0]  # none is there twice
-    mixed = Arms([True, 1, "1"])
+    mixed = choices_of({"kind": "Arms", "arms": [True, 1, "1"], "features": None})
     same = [True, 1.0, np.str_("1"), np.bool_(1)]
     assert [mixed.index(one, "record") for one in same] == [0, 1, 2, 0]
 
@@ -203,12 +261,52 @@ def test_categories_that_are_none_are_refused(bad: Any) -> None:
 
 
 def test_a_list_is_categories_and_a_tuple_a_range() -> None:
-    both = Knobs(x=[1, 2, "int"], y=(1, 2, "int"))
-    assert both.categories == {"x": (1, 2, "int")}
+    both = Knobs(x=[1, 2, "whole"], y=(1, 2, "int"))
+    assert both.categories == {"x": (1, 2, "whole")}
     again = Knobs.from_json(json.loads(json.dumps(both.to_json())))
     assert again.categories == both.categories
     assert again.points(100) == both.points(100)
     assert len(both.points(100)) == 6
+
+
+@pytest.mark.parametrize("kind", ["int", "log", "float"])
+def test_a_range_written_as_a_list_is_refused_with_the_remedy(kind: str) -> None:
+    given = json.loads(json.dumps({"depth": (1, 8, kind)}))
+    with pytest.raises(ValueError, match=rf"'depth'.*a tuple for a range, \(1, 8, '{kind}'\)"):
+        Knobs(**given)
+
+
+def test_numbers_beside_texts_that_read_as_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"'arms' parameter of Arms.*Got '10.99'"):
+        Arms([9.99, "10.99", 11.99])
+    named = Arms([9.99, "auto"])
+    with pytest.raises(ValueError, match=r"'arm' parameter of add_arm.*Got '10'"):
+        named.add("10", None, "add_arm")
+    named.add("off", None, "add_arm")
+    assert Arms(["9.99", "10.99"]).independent
+    old: dict[str, object] = {"kind": "Arms", "arms": [1, "2"], "features": None}
+    assert choices_of(old).arms == [1, "2"]  # a log of before can be read
+
+
+@pytest.mark.parametrize(
+    ("arms", "wrong", "meant"),
+    [
+        ([9.99, 10.99], "9.99", "the number 9.99"),
+        ([10.0, 12.0], "10", "the number 10.0"),
+        (["1", "2"], 1, "the text '1'"),
+        (["espresso", "latte"], "expresso", "'espresso'"),
+    ],
+)
+def test_an_arm_of_another_kind_is_refused_with_the_one_that_was_meant(
+    arms: list[object], wrong: object, meant: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"did you mean {meant}\?"):
+        Arms(arms).index(wrong, "ask", "allowed")
+
+
+def test_arms_without_any_feature_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"'arms' parameter of Arms.*at least one"):
+        Arms({"a": {}, "b": {}})
 
 
 def test_true_is_not_the_category_1() -> None:

@@ -74,6 +74,31 @@ def test_a_reward_counts_once_and_a_key_gives_the_same_answer() -> None:
         fleet.tell({decisions["Cork"].id: 4.0})
 
 
+def test_a_key_is_of_one_bandit() -> None:
+    fleet = LiveBandits(Arms(PRICES), ["b#c", "c", "c\x1f0"])
+    first = fleet.ask(["b#c"], key="a")["b#c"]
+    assert fleet.ask(["c"], key="a#b")["c"].id != first.id
+    third = fleet.ask(["c\x1f0"], key="a")
+    assert fleet.ask(["b#c"], key="a\x1fc")["b#c"].id not in {first.id, third["c\x1f0"].id}
+
+
+def test_a_bandit_and_many_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "f.db"
+    fleet = LiveBandits(Arms(PRICES), NAMES, storage=path, name="shops")
+    fleet.ask()
+    LiveBandit(Arms(PRICES), storage=path, name="espresso").close()
+    with pytest.raises(ValueError, match=r"'name'.*`LiveBandits.open`"):
+        LiveBandit(Arms(PRICES), storage=path, name="shops")
+    with pytest.raises(ValueError, match=r"'name'.*`LiveBandits.open`"):
+        LiveBandit.open(path, "shops")
+    with pytest.raises(ValueError, match=r"'name'.*`LiveBandit.open`"):
+        LiveBandits(Arms(PRICES), NAMES, storage=path, name="espresso")
+    with pytest.raises(ValueError, match=r"'name'.*`LiveBandit.open`"):
+        LiveBandits.open(path, "espresso")
+    fleet.close()
+    assert LiveBandits.open(path, "shops").ask()["Cork"].id == "Cork#2"
+
+
 @pytest.mark.parametrize(
     "bad", [{"Cork#7": 1.0}, {"Rome#1": 1.0}, {"Cork": 1.0}, {"Cork#1": np.nan}, {"Cork#x": 1.0}]
 )
@@ -89,6 +114,12 @@ def test_unknown_names_and_agents_that_learn_by_acting_are_refused() -> None:
     fleet = LiveBandits(Arms(PRICES), NAMES)
     with pytest.raises(ValueError, match="Cork"):
         fleet.ask(["Corc"])
+    for bad in (3, "Cork", ["Cork", "Cork"], [3], [["Cork"]]):
+        with pytest.raises(ValueError, match="'names' parameter of ask"):
+            fleet.ask(bad)  # type: ignore[arg-type]
+    assert fleet.ask(name for name in NAMES).keys() == {*NAMES}
+    with pytest.raises(ValueError, match=r"of tell \(of Cork#1\)"):
+        fleet.tell({"Gent#1": 1.0, "Cork#1": np.inf})
     with pytest.raises(ValueError, match="'agent'"):
         LiveBandits(Arms(PRICES), NAMES, agent="master", horizon=100)
     with pytest.raises(ValueError, match="'names'"):

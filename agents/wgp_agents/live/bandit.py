@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Self, cast, overload
 
 from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
 from wgp_agents.live.decision import Decision, decision_of
-from wgp_agents.live.events import Event
+from wgp_agents.live.events import BATCH, Event
+from wgp_agents.live.fitting import owner_of_row, rows_to_fit
 from wgp_agents.live.follower import Follower
 from wgp_agents.live.history import answered, history_of
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.occasion import Occasion, occasion_of, time_of
-from wgp_agents.live.past import rows_of_log, table_of
 from wgp_agents.live.reasons import why
 from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, checked_unit
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveBandit"]
 
 MOST_AT_ONCE = 1_000  # decisions of one `ask`
-BATCH, AGAIN = "\x1f", "\x1e"  # behind a key: which of several; asked anew after it was retracted
+AGAIN = "\x1e"  # behind a key: asked anew after it was retracted
 
 
 class LiveBandit(Watched):
@@ -157,7 +157,7 @@ class LiveBandit(Watched):
         self.name = name
         if settings is not None:
             settings.make_agent(settings.new_choices())  # what cannot be made is not written down
-        self._store = open_store(storage, name)
+        self._store = open_store(storage, name, new=settings is not None)
         with self._store.session() as session:
             self._settings = agreed(settings, session, name, agent, kernel)
         self._follower = Follower(self._settings, self._store)
@@ -217,7 +217,7 @@ class LiveBandit(Watched):
                 where that is one. Without a timescale it is kept in the log and does nothing else.
 
         Raises:
-            ValueError: If an argument does not fit.
+            ValueError: If an argument does not fit, or the answer to a key is not allowed now.
         """
         count = 1 if n is None else check_int("n", n, "ask", 1, MOST_AT_ONCE)
         keys = [key if n is None or key is None else f"{key}{BATCH}{i}" for i in range(count)]
@@ -235,10 +235,11 @@ class LiveBandit(Watched):
         key: str | None,
     ) -> Decision:
         known, free = answered(session, key, AGAIN)
-        if known is not None:
-            return self._decision(known)
         follower, rewards = self._follower, self._settings.rewards
         shown, mask = occasion.shown(self._settings, follower.choices, allowed)
+        if known is not None:
+            occasion.check_again(known, mask, allowed)
+            return self._decision(known)
         follower.touched = True
         number, learner = follower.count + 1, follower.learner
         action = learner.choose(number, occasion.time, shown, mask)
@@ -285,7 +286,7 @@ class LiveBandit(Watched):
             ValueError: If there is no such decision, it has another reward already, or this is no
                 reward.
         """
-        paid = None if reward is None else self._settings.rewards.check(reward)
+        paid = None if reward is None else self._settings.rewards.check(reward, "tell")
         moment = clock.time() if self._settings.dated else None
         if time is not None:
             moment = time_of(self._settings, time, "tell")
@@ -300,7 +301,7 @@ class LiveBandit(Watched):
 
     def amend(self, decision: str | Decision, reward: float | None) -> None:
         """Put another reward in the place of one that was wrong: as if it had been told so."""
-        paid = None if reward is None else self._settings.rewards.check(reward)
+        paid = None if reward is None else self._settings.rewards.check(reward, "amend")
         with self._follower.session() as session:
             history = history_of(session, self.name, decision, "amend")
             if not history.told:
@@ -329,7 +330,7 @@ class LiveBandit(Watched):
             ValueError: If there is no such arm, or this is no reward.
         """
         with self._follower.session() as session:
-            return self._record(session, arm, reward, context, time)
+            return self._record(session, arm, reward, context, time, "record")
 
     def _record(
         self,
@@ -338,13 +339,14 @@ class LiveBandit(Watched):
         reward: float | None,
         context: Mapping[str, object] | None,
         time: Time | None,
+        owner: str,
     ) -> str:
-        paid = None if reward is None else self._settings.rewards.check(reward)
+        paid = None if reward is None else self._settings.rewards.check(reward, owner)
         choices = self._follower.choices
         if choices.changing:
-            reject("arm", "record", "left out: offers are known to `ask` alone", arm)
-        occasion = occasion_of(self._settings, choices, context, None, time, "record")
-        index = choices.index(arm, "record")
+            reject("arm", owner, "left out: offers are known to `ask` alone", arm)
+        occasion = occasion_of(self._settings, choices, context, None, time, owner)
+        index = choices.index(arm, owner)
         asked = self._ask(session, index, occasion, None, {"human": True})
         data: dict[str, Json] = {"reward": paid, "arm": asked.data["arm"]}
         self._follower.append(session, Event("told", asked.decision, data, occasion.time))
@@ -355,19 +357,20 @@ class LiveBandit(Watched):
 
         Args:
             log: A DataFrame or the path of a CSV file with the columns `arm` and `reward` (empty:
-                it never came), and where there are any `time` and `context_...`.
+                it never came), and where there are any `time` and `context_...`; oldest first.
 
         Raises:
-            ValueError: If a row does not fit; then nothing is learned.
+            ValueError: If a row does not fit, or times fall or, with a timescale, are missing; then
+                nothing is learned.
             ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
         """
         with self._follower.session():
             choices = self._follower.choices
-        rows = list(rows_of_log(table_of(log, self._settings, choices)))
+        rows = rows_to_fit(log, self._settings, choices)
         with self._follower.session() as session:
-            for row in rows:
+            for i, row in enumerate(rows):
                 time = cast("Time | None", row.time)
-                self._record(session, row.arm, row.reward, row.context, time)
+                self._record(session, row.arm, row.reward, row.context, time, owner_of_row(i))
         return len(rows)
 
     # Arms that come and go

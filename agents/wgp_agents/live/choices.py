@@ -12,14 +12,16 @@ import numpy as np
 from wgp_agents.live.knobs import Knobs, knobs_of_columns, ranges_of
 from wgp_agents.live.values import (
     KnobValue,
+    check_kinds,
     checked_arm,
     features_of,
+    hint_of,
     is_plain_number,
     kind_and_value,
 )
 from wgp_gym.kernels import Empirical, Kernel, SquaredExponential
-from wgp_gym.types import Array, Mask
-from wgp_gym.validation import check_int, near_miss, reject
+from wgp_gym.types import Array, Indices, Mask
+from wgp_gym.validation import check_int, reject
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -71,7 +73,7 @@ class Choices(ABC):
         """
         if self.has(arm):
             return self._by_value()[kind_and_value(arm)]
-        hint = near_miss(arm, [str(one) for one in self.arms])
+        hint = hint_of(arm, self.arms)
         reject(name, owner, f"one of the {len(self.arms)} arms{hint}", arm)
 
     def has(self, arm: object) -> bool:
@@ -96,13 +98,18 @@ class Choices(ABC):
             if isinstance(allowed, str) or not isinstance(allowed, Sequence | np.ndarray):
                 reject("allowed", owner, "a list of arms", allowed)
             found = np.zeros(len(self.arms), bool)
-            found[[self.index(arm, owner, "allowed") for arm in allowed]] = True
+            for arm in allowed:
+                found[self._named(arm, owner)] = True
             gone = found & ~self.there
             if gone.any():
                 reject("allowed", owner, "arms that are there", self.arms[int(gone.argmax())])
         if not found.any():
             reject("allowed", owner, "at least one arm that is there", allowed)
         return None if found.all() else found
+
+    def _named(self, arm: object, owner: str) -> Indices:
+        """Return the arms that one of `allowed` names."""
+        return np.array([self.index(arm, owner, "allowed")], np.int64)
 
     def spread(self, most: int) -> Array:
         """Return at most so many places that fill those where arms may stand, `(q, d)`."""
@@ -161,11 +168,13 @@ class Arms(Choices):
             reject("arms", "Arms", "arms of which none is there twice", self.arms)
         self.there = np.ones(len(self.arms), bool)
         self._check_features()
+        if not self._features:
+            check_kinds(self.arms, "arms", "Arms")
 
     def _check_features(self) -> None:
         names = {tuple(sorted(row)) for row in self._features.values()}
-        if len(names) > 1:
-            reject("arms", "Arms", "arms with the same features each", sorted(names))
+        if len(names) > 1 or () in names:
+            reject("arms", "Arms", "arms with the same features each, at least one", sorted(names))
 
     @property
     def ordered(self) -> bool:
@@ -225,6 +234,8 @@ class Arms(Choices):
             reject("features", owner, rule, features)
         if self.ordered and not is_plain_number(new):
             reject("arm", owner, "a number, as the others", arm)
+        if not self._features:
+            check_kinds([*self.arms, new], "arm", owner)
         if features is not None:
             row = features_of(features, owner)
             if set(row) != set(self._features[0]):
@@ -243,7 +254,12 @@ class Arms(Choices):
 class KnobGrid(Choices):
     """Points of knobs, evenly spread, that are chosen from.
 
-    A point that a person chose counts as the nearest of them.
+    What a person chose (`record`, `fit`, `replay`) counts as the nearest of them that has the same
+    categories: numbers are rounded, a category never is.
+
+    What is allowed is taken at its word, so that nothing is ever answered that was not named: a
+    dict of all knobs is that point, which must be one of the grid; a dict of some of them, as
+    `{"tool": "C"}`, is all points of the grid with these values.
 
     Args:
         knobs: The knobs.
@@ -259,6 +275,14 @@ class KnobGrid(Choices):
         self.there = np.ones(len(self.arms), bool)
         self._places = np.array([knobs.place(cast("dict[str, object]", a)) for a in self.arms])
 
+    def check_categories(self) -> None:
+        """Raise ValueError if a category is at none of the points: it could never be chosen."""
+        for name, values in self.knobs.categories.items():
+            held = len(np.unique(self._places[:, self.knobs.columns(name)]))
+            if held < len(values):
+                rule = f"more: so many points hold {held} of {len(values)} categories of {name!r}"
+                reject("candidates", "LiveBandit", rule, self.candidates)
+
     @property
     def places(self) -> Array:
         """Where the points stand, `(n, d)`."""
@@ -270,9 +294,35 @@ class KnobGrid(Choices):
         return self.knobs.kernel()
 
     def index(self, arm: object, owner: str, name: str = "arm") -> int:
-        """Return the nearest point."""
+        """Return the nearest point with the same categories.
+
+        Raises:
+            ValueError: If it is no point, or none of the grid has its categories.
+        """
         place = self.knobs.place(cast("Mapping[str, object]", arm), owner, name)
-        return int(np.sum((self._places - place) ** 2, axis=1).argmin())
+        same = self._agree(place, list(self.knobs.categories))
+        if not same.any():
+            rule = f"of categories that one of the {len(self.arms)} points has: see `candidates`"
+            reject(name, owner, rule, arm)
+        apart = np.sum((self._places - place) ** 2, axis=1)
+        return int(np.where(same, apart, np.inf).argmin())
+
+    def _agree(self, place: Array, names: Sequence[str]) -> Mask:
+        """Return which points have the values of a place `(d,)` in some knobs, `(n,)`."""
+        columns = list(self.knobs.columns(*names))
+        return np.all(self._places[:, columns] == place[columns], axis=1)
+
+    def _named(self, arm: object, owner: str) -> Indices:
+        """Return the points that have all values of a dict, which may leave knobs out."""
+        if not isinstance(arm, Mapping) or not arm:
+            rule = f"a list of dicts of {', '.join(self.knobs.names)}, or of some of them"
+            reject("allowed", owner, rule, arm)
+        whole = {**cast("dict[str, object]", self.arms[0]), **arm}
+        found = np.flatnonzero(self._agree(self.knobs.place(whole, owner, "allowed"), list(arm)))
+        if not len(found):
+            rule = f"some of `Knobs.points({self.candidates})`, or dicts of some of their values"
+            reject("allowed", owner, rule, arm)
+        return found
 
     def to_json(self) -> dict[str, object]:
         """Return what `choices_of` makes again."""
@@ -330,16 +380,13 @@ def choices_of(given: object, candidates: int = CANDIDATES) -> Choices:
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
         return Arms(given)
     if isinstance(given, Knobs):
-        return KnobGrid(given, candidates)
+        grid = KnobGrid(given, candidates)
+        grid.check_categories()
+        return grid
     if isinstance(given, Mapping) and given.get("kind") == "Arms" and "features" in given:
-        arms, rows = (
-            cast("list[object]", given["arms"]),
-            cast("list[object] | None", given["features"]),
-        )
-        if rows is None:
-            return Arms(arms)
+        rows = cast("list[object] | None", given["features"]) or []
         made = Arms.__new__(Arms)
-        made.arms = [checked_arm(arm) for arm in arms]
+        made.arms = [checked_arm(arm) for arm in cast("list[object]", given["arms"])]
         made._features = {i: features_of(row) for i, row in enumerate(rows)}
         made.there = np.ones(len(made.arms), bool)
         return made

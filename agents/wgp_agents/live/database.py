@@ -26,7 +26,7 @@ SERVERS = ("postgres", "postgresql", "postgresql+psycopg")
 
 
 def open_database(
-    storage: str | os.PathLike[str], name: str, owner: str, timeout: float
+    storage: str | os.PathLike[str], name: str, owner: str, timeout: float, new: bool
 ) -> DatabaseStore:
     """Return the store of a bandit in a database, whose tables are made if they are missing.
 
@@ -34,6 +34,9 @@ def open_database(
         ValueError, ConnectionError, TimeoutError, ModuleNotFoundError: See `storage.open_store`.
     """
     url = url_of(storage, owner)
+    file = url.database or ""
+    if not (new or url.drivername not in FILES or file.startswith("file:") or Path(file).exists()):
+        reject("storage", f"{owner}.open", "a file that is there", file)
     try:
         database = database_of(url, timeout, owner)
     except ImportError as error:  # psycopg may be there and lack the library that it wraps

@@ -38,6 +38,8 @@ LogLike: TypeAlias = "pandas.DataFrame | str | PathLike[str]"
 
 NEEDED = ("arm", "reward")
 CONTEXT = "context"
+NO_TIMES = "left out: the log has no column 'time'"
+SORTED = "sorted by 'time', with a time in every row"
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +215,7 @@ def _elapsed(frame: pandas.DataFrame, timescale: float | str | timedelta, kept: 
     import pandas
 
     if "time" not in frame.columns:
-        reject("timescale", "replay", "left out: the log has no column 'time'", timescale)
+        reject("timescale", "replay", NO_TIMES, timescale)
     times = frame["time"]
     if not pandas.api.types.is_numeric_dtype(times):
         if isinstance(timescale, int | float):
@@ -231,7 +233,7 @@ def _elapsed(frame: pandas.DataFrame, timescale: float | str | timedelta, kept: 
         reject("timescale", "replay", rule, timescale)
     steps = np.diff(as_floats("log", times.to_numpy(), "replay", "of numeric times")[kept])
     if not (steps >= 0).all():  # NaN is not either
-        reject("log", "replay", "sorted by 'time', with a time in every row", times.to_numpy())
+        reject("log", "replay", SORTED, times.to_numpy())
     return np.concatenate([[0.0], steps / timescale])
 
 

@@ -63,18 +63,29 @@ class Database:
         self.what = f"database {self.place!r}"
         self.turns = Turns(self.what)
         self.held = self.prepared = False
+        path = url.database if self.exclusive else None
+        self._path = None if path is None or path.startswith("file:") else path
+        self._file: tuple[int, int] | None = None  # which file that is, since it was opened
         self.engine = sqlite_engine(url, timeout) if self.exclusive else server_engine(url, timeout)
         weakref.finalize(self, self.engine.dispose)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Open a transaction: committed at the end of its block, rolled back if that raises."""
+        if self.is_gone():
+            rule = "a file that stays: it was removed or replaced while it was in use"
+            reject("storage", self.owner, rule, self.place)
         try:
             with self.engine.begin() as connection:
+                self._file = self._file or file_of(self._path)
                 yield connection
         except (DBAPIError, sqlite3.Error, NoConnection) as error:
             self.explain(error)
             raise
+
+    def is_gone(self) -> bool:
+        """Tell whether the file was removed, or is another: what is written to it is lost."""
+        return self._file is not None and file_of(self._path) != self._file
 
     def explain(self, error: Exception) -> None:
         """Raise, instead of an expected error of a driver, one that says what to do."""
@@ -102,6 +113,15 @@ class Database:
             self.turns.leave()
         if child:
             self.engine.dispose(close=False)  # a server's connections stay the parent's
+
+
+def file_of(path: str | None) -> tuple[int, int] | None:
+    """Return which file there is at a path: its device and inode; None: none."""
+    try:
+        found = None if path is None else os.stat(path)
+    except FileNotFoundError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def sqlite_engine(url: URL, timeout: float) -> Engine:
@@ -171,7 +191,7 @@ def database_of(url: URL, timeout: float, owner: str) -> Database:
     key = (url.render_as_string(hide_password=False), timeout, owner)
     with _GUARD:
         found = _DATABASES.get(key)
-        if found is None:
+        if found is None or found.is_gone():
             found = _DATABASES[key] = Database(url, timeout, owner)
         return found
 

@@ -24,6 +24,7 @@ from wgp_gym.types import Json
 from wgp_gym.validation import check_choice, check_float, cut, reject, shown
 
 __all__ = [
+    "BATCH",
     "KINDS",
     "LONGEST",
     "Event",
@@ -39,6 +40,7 @@ __all__ = [
 
 Kind = Literal["asked", "told", "amended", "retracted", "arms"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+BATCH = "\x1f"  # behind a key that several decisions share: which of them
 LONGEST = 500  # characters of a name or a key: an index of PostgreSQL holds 2,704 bytes
 DEEPEST = 100  # levels of `data`
 ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=dict).encode

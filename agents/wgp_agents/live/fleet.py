@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Self, cast
@@ -14,7 +14,7 @@ import numpy as np
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
 from wgp_agents.live.decision import Decision, decision_of
-from wgp_agents.live.events import Event
+from wgp_agents.live.events import BATCH, Event
 from wgp_agents.live.fleet_learner import FleetLearner
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.learner import Entry
@@ -29,7 +29,7 @@ from wgp_agents.live.settings import (
 )
 from wgp_agents.live.storage import Session, Snapshot, open_store
 from wgp_gym.types import Indices, Json
-from wgp_gym.validation import near_miss, reject
+from wgp_gym.validation import cut, near_miss, reject
 
 __all__ = ["LiveBandits"]
 
@@ -117,7 +117,7 @@ class LiveBandits:
     ) -> None:
         self.name, self._lock = name, threading.RLock()
         self._stale = self._touched = False
-        self._store = open_store(storage, name, owner="LiveBandits")
+        self._store = open_store(storage, name, owner="LiveBandits", new=settings is not None)
         with self._store.session() as session:
             self._settings = agreed(settings, session, name, agent, owner="LiveBandits")
             self.names = list(self._settings.names or ())
@@ -154,7 +154,7 @@ class LiveBandits:
         return {self.names[i]: decision_of(known[i], self.name, key) for i in who.tolist()}
 
     def _key(self, key: str, bandit: int) -> str:
-        return f"{key}#{self.names[bandit]}"
+        return f"{key}{BATCH}{bandit}"  # a name may hold any sign, a number does not
 
     def _decide(self, session: Session, who: Indices, key: str | None) -> dict[int, Event]:
         """Let these bandits choose, and return the events, by bandit."""
@@ -200,7 +200,8 @@ class LiveBandits:
         if not isinstance(rewards, Mapping):
             reject("rewards", "tell", "a dict of rewards by the ids of decisions", rewards)
         paid = {
-            i: None if r is None else self._settings.rewards.check(r) for i, r in rewards.items()
+            i: None if r is None else self._settings.rewards.check(r, f"tell (of {cut(str(i))})")
+            for i, r in rewards.items()
         }
         with self._session() as session:
             events = []
@@ -233,14 +234,16 @@ class LiveBandits:
         mean, std = found[0][0], found[1][0]
         return Posterior(rewards.written(mean, unit), rewards.spread(mean, std, unit))
 
-    def _places(self, names: Sequence[str]) -> Indices:
-        if isinstance(names, str) or len({*names}) < len(names):
+    def _places(self, names: Iterable[str]) -> Indices:
+        if isinstance(names, str) or not isinstance(names, Iterable):
             reject("names", "ask", "a list of names, none twice", names)
+        names = [*names]
         for name in names:
-            if name not in self._place:
-                reject(
-                    "names", "ask", f"of bandits that there are{near_miss(name, self.names)}", name
-                )
+            if not isinstance(name, str) or name not in self._place:
+                hint = near_miss(name, self.names)
+                reject("names", "ask", f"of bandits that there are{hint}", name)
+        if len({*names}) < len(names):
+            reject("names", "ask", "a list of names, none twice", names)
         return np.array([self._place[name] for name in names], np.int64)
 
     def _decided(self, decision: str) -> tuple[int, int]:

@@ -167,7 +167,7 @@ class Follower:
         if event.kind == "asked":
             self.count += 1
             if not gone:
-                self.learner.add(entry_of_event(event, self.settings, self.choices))
+                self.learner.add(self._entry(event))
         elif event.kind == "told" and not gone:
             reward = cast("float | None", (change or event).data["reward"])
             number = int(str(event.decision))
@@ -177,10 +177,18 @@ class Follower:
             self.choices.there[self.choices.index(arm, "add_arm")] = "added" in event.data
         self._seq = event.seq
 
+    def _entry(self, asked: Event) -> Entry:
+        """Return a decision of the log as the learner takes it in."""
+        entry, there = entry_of_event(asked, self.settings, self.choices), self.choices.there
+        # The log has no mask where all arms were there, of which some had not come yet.
+        if entry.allowed is None and not there.all() and self.learner.agent.takes_allowed:
+            entry.allowed = there | (np.arange(len(there)) == entry.action)
+        return entry
+
     def _late(self, session: Session, told: Event) -> Entry:
         """Return a decision that was given up, as of when its reward came."""
         (asked, *_) = session.of_decision(str(told.decision))
-        entry = entry_of_event(asked, self.settings, self.choices)
+        entry = self._entry(asked)
         entry.time = told.time
         return entry
 

@@ -53,7 +53,9 @@ def history_of(
     if isinstance(decision, Decision) and decision.bandit != bandit:
         reject("decision", owner, f"one of {bandit!r}", f"one of {decision.bandit!r}")
     name = decision.id if isinstance(decision, Decision) else decision
-    events = session.of_decision(name) if isinstance(name, str) else []
+    if not isinstance(name, str):
+        reject("decision", owner, "a Decision, or a text, as Decision.id", decision)
+    events = session.of_decision(name)
     if not events or events[-1].kind == "retracted":
         reject("decision", owner, "one that was asked, and not retracted", decision)
     told = [event for event in events if event.kind in ("told", "amended")]

@@ -12,11 +12,11 @@ from typing import Self, TypeAlias, cast
 
 import numpy as np
 
-from wgp_agents.live.values import KnobValue, kind_and_value, plain
+from wgp_agents.live.values import KnobValue, hint_of, kind_and_value, plain
 from wgp_gym.kernel_algebra import OnColumns
 from wgp_gym.kernels import Categorical, Kernel, SquaredExponential
 from wgp_gym.types import Array
-from wgp_gym.validation import check_choice, is_number, near_miss, reject
+from wgp_gym.validation import check_choice, is_number, reject
 
 __all__ = ["KnobRange", "Knobs", "knobs_of_columns", "ranges_of"]
 
@@ -99,7 +99,7 @@ class Choice:
         """Return where a category stands in [0, 1]; messages call it by `name`."""
         known, same = [*map(kind_and_value, self.values)], kind_and_value(value)
         if same not in known:
-            hint = near_miss(value, [str(one) for one in self.values])
+            hint = hint_of(value, self.values)
             reject(name, owner, f"one of {list(self.values)}{hint}", value)
         return known.index(same) / max(len(self.values) - 1, 1)
 
@@ -274,6 +274,9 @@ def axis_of(name: str, given: object) -> Axis | Choice:
         if not fits:
             reject(name, "Knobs", RANGE_RULE, given)
         return Axis(name, low, high, cast(str, kind))
+    if len(numbers) == 2 and len(given) == 3 and plain(given[2]) in KINDS:
+        rule = f"a tuple for a range, {(given[0], given[1], given[2])}: a list is of categories"
+        reject(name, "Knobs", rule, given)
     if None in keys or len({*keys}) < len(keys):
         reject(name, "Knobs", RANGE_RULE, given)
     return Choice(name, tuple(cast(KnobValue, plain(one)) for one in given))

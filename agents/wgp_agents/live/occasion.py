@@ -15,7 +15,7 @@ from wgp_agents.live.settings import Settings
 from wgp_agents.live.times import Time, as_time, is_date
 from wgp_agents.live.values import plain
 from wgp_gym.types import Array, Json, Mask
-from wgp_gym.validation import reject
+from wgp_gym.validation import reject, shown
 
 __all__ = ["Occasion", "check_context", "entry_of_event", "occasion_of", "time_of"]
 
@@ -74,6 +74,18 @@ class Occasion(NamedTuple):
                 reject("allowed", "ask", "ids of the offers", allowed)
             mask &= np.isin(np.arange(room), [ids.index(cast(str, one)) for one in allowed])
         return None if mask.all() else mask
+
+    def check_again(
+        self, asked: Event, mask: Mask | None, allowed: Sequence[object] | None
+    ) -> None:
+        """Raise ValueError if what was answered to the same key before is not allowed now."""
+        arm, index = asked.data["arm"], cast(int, asked.data["index"])
+        fits = arm in cast("Sequence[object]", allowed or [arm])
+        if self.offers is None:
+            fits = allowed is None or mask is None or bool(mask[index])
+        if not fits:
+            rule = f"a list that has {shown(arm)}, the answer to this key before: see `retract`"
+            reject("allowed", "ask", rule, allowed)
 
     def written(self, mask: Mask | None) -> dict[str, Json]:
         """Return what the log says of it."""

@@ -56,8 +56,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         owner = "LiveBandit"
-        check_int("seed", self.seed, owner, 0)
-        check_int("lookback", self.lookback, owner, 1, 10_000)
+        plain = {
+            "seed": check_int("seed", self.seed, owner, 0),
+            "lookback": check_int("lookback", self.lookback, owner, 1, 10_000),
+        }
+        if self.horizon is not None:
+            plain["horizon"] = check_int("horizon", self.horizon, owner, 1)
+        for name, number in plain.items():  # an int of numpy's is none that the log can hold
+            object.__setattr__(self, name, number)
         if not isinstance(self.parameters, Mapping):
             reject("parameters", owner, "a dict of the agent's parameters", self.parameters)
         check_bool("minimize", self.minimize, owner)
@@ -286,9 +292,14 @@ def agreed(
     """Return the settings of a bandit: those given, written down if it is new, or those kept.
 
     Raises:
-        ValueError: If they are not the same, or there are none.
+        ValueError: If they are not the same, are of one bandit where they should be of many or
+            the other way round, or there are none.
     """
     kept = session.settings()
+    kind = "LiveBandit" if kept is None or kept.get("names") is None else "LiveBandits"
+    if kept is not None and kind != owner:
+        rule = f"free or that of {owner}: this one is of {kind}, see `{kind}.open`"
+        reject("name", owner, rule, name)
     if kept is None:
         if settings is None:
             reject("name", f"{owner}.open", "that of a bandit in this storage", name)
@@ -303,5 +314,7 @@ def agreed(
     for word, value in mine.items():
         if kept.get(word) != value:
             rule = f"{kept.get(word)}, as {name!r} was made with: see `{owner}.open`"
+            if word == "choices" and owner == "LiveBandit":
+                rule += ", and `add_arm` for new arms"
             reject("arms" if word == "choices" else word, owner, rule, value)
     return settings

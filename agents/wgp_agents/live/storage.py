@@ -119,6 +119,7 @@ def open_store(
     *,
     owner: str = "LiveBandit",
     timeout: float = TIMEOUT,
+    new: bool = True,
 ) -> Store:
     """Return the store of the bandit of this name; it need not exist.
 
@@ -128,6 +129,7 @@ def open_store(
         name: The bandit's name, any text of 1 to 500 characters.
         owner: Who asks, for messages.
         timeout: Seconds that a session waits for others.
+        new: Whether a file is made where there is none.
 
     Raises:
         ValueError: If there is no such database, or it is of another format.
@@ -145,4 +147,4 @@ def open_store(
             raise
         message = f"The 'storage' parameter of {owner} needs SQLAlchemy: {error}."
         raise ModuleNotFoundError(f"{message} Run: pip install 'wgp-gym[live]'.") from error
-    return open_database(storage, name, owner, timeout)
+    return open_database(storage, name, owner, timeout, new)

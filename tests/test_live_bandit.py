@@ -16,6 +16,7 @@ import wgp_agents
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.live import Arms, Knobs, LiveBandit, Offers
 from wgp_agents.live.learner import Entry, Learner, draws_of
+from wgp_agents.live.rewards import Rewards
 from wgp_gym.kernels import Categorical, Empirical, OnColumns, SquaredExponential
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array
@@ -349,6 +350,41 @@ def test_given_up_decisions_count_when_their_reward_comes_after_all() -> None:
     before = bandit.expects()
     bandit.tell(first.id, 400.0)
     assert bandit.expects().mean[first.index] > before.mean[first.index] + 1.0
+
+
+def test_a_decision_that_was_given_up_is_one_step() -> None:
+    bandit = live("wgp-ucb", unit=(0.0, 1.0), lookback=2)
+    places = (np.array(PRICES)[:, None] - 10.0) / 10.0
+    problem = BanditProblem(SquaredExponential(0.2), places, 200, noise_scale=0.5, norm_bound=1.0)
+    agent = wgp_agents.make("wgp-ucb", problem)
+    agent.reset(0)
+    decisions = [bandit.ask() for _ in range(30)]
+    report = bandit.report()
+    assert (report.num_open, report.num_given_up) == (2, 28)
+    assert "30 (0 told, 2 open, 0 missing, 28 given up)" in report.table()
+    agent.elapse(28.0)
+    for late, decision in [(0, d) for d in decisions[28:]] + [(1, d) for d in decisions[:28]]:
+        bandit.tell(decision, 0.1 * decision.index)
+        agent.observe(decision.index, 0.1 * decision.index, elapsed=1.0 - late)
+    assert (bandit.report().num_open, bandit.report().num_given_up) == (0, 0)
+    np.testing.assert_allclose(bandit.expects().mean, agent.posterior().mean, rtol=1e-9)
+
+
+def test_what_another_version_learned_is_learned_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, log = tmp_path / "shop.db", pandas.DataFrame({"arm": PRICES * 90, "reward": 7.0})
+    with monkeypatch.context() as patch:
+        patch.setattr("wgp_agents.live.learner.FORM", 1)
+        patch.setattr(Rewards, "read", lambda self, values, unit: np.asarray(values, float) - 5.0)
+        old = live("wgp-ucb", storage=path, unit=(0.0, 1.0))
+        old.fit(log)
+        assert old.expects().mean.max() < 3.0
+        old.close()
+    found = LiveBandit.open(path, "bandit").expects()
+    fresh = live("wgp-ucb", unit=(0.0, 1.0))
+    fresh.fit(log)
+    np.testing.assert_array_equal(found.mean, fresh.expects().mean)
 
 
 def test_missing_rewards_are_steps_that_go_by() -> None:

@@ -166,6 +166,7 @@ class Facts:
         num_open: How many of them wait for their reward.
         num_missing: How many will never have one.
         num_told: How many have theirs.
+        num_given_up: How many are no longer waited for, as more than `lookback` came after them.
         noise_std: The standard deviation of a reward around its expected value, as learned.
         drift: That of the change of an expected reward in one step.
         drift_per_time: The same in one `time_unit`.
@@ -187,6 +188,7 @@ class Facts:
     num_open: int = 0
     num_missing: int = 0
     num_told: int = 0
+    num_given_up: int = 0
     noise_std: float | None = None
     drift: float | None = None
     drift_per_time: float | None = None

@@ -9,8 +9,10 @@ Until all decisions up to one are answered, the later ones are taken in only for
                          whenever one of these is answered
 
 So a late reward ends in the very state that it would have led to in time. At most `lookback`
-decisions stay unsettled. An open one beyond is given up; if its reward comes nevertheless, it is
-learned as of the day it comes.
+decisions stay unsettled. An open one beyond is given up: the step that it took goes by without a
+reward. If that comes nevertheless, it is learned as of the day it comes, and takes no step more. An
+agent that counts plays (not `takes_elapsed`) has no steps without a reward: for it the late one is
+the play's only step.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +30,7 @@ from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.observation import observation_of
+from wgp_agents.core.state import State
 from wgp_agents.core.state_file import packed, unpacked
 from wgp_agents.core.units import RewardUnits
 from wgp_agents.gp.agent import GPAgent
@@ -37,6 +41,7 @@ __all__ = ["Entry", "Learner"]
 
 TIMES = 10  # so many times `lookback`, decisions that wait for a unit
 REST = "live"  # the entry of a state that holds what is not the agent's
+FORM = 2  # of what is learned: what another version has learned otherwise is learned anew
 
 
 @dataclass
@@ -51,6 +56,7 @@ class Entry:
         allowed: Which arms were there, `(n,)`; None: all.
         reward: What it paid; None: nothing yet, or never.
         open: Whether its reward is still to come.
+        late: Whether it was given up before its reward came, so that its step has gone by.
     """
 
     number: int
@@ -60,6 +66,7 @@ class Entry:
     allowed: Mask | None = None
     reward: float | None = None
     open: bool = True
+    late: bool = False
 
 
 class Learner:
@@ -131,7 +138,7 @@ class Learner:
         else:
             if reward is not None:
                 entry = late()
-                entry.reward, entry.open = reward, False
+                entry.reward, entry.open, entry.late = reward, False, True
                 self.recent.append(entry)
         self._settle()
 
@@ -190,12 +197,14 @@ class Learner:
         if entry.reward is not None:
             paid = float(self.rewards.read(entry.reward, self.unit))
             with quiet(not self.unit_is_fixed):
-                if self._timescale is None:
-                    agent.observe(entry.action, paid, arms=arms)
-                else:
-                    agent.observe(entry.action, paid, arms=arms, elapsed=0.0)
+                agent.observe(entry.action, paid, arms=arms, elapsed=self._steps(entry))
         elif self._timescale is None and agent.takes_elapsed:
             agent.elapse(1.0)
+
+    def _steps(self, entry: Entry) -> float:
+        """Return how many steps go by with a reward: none where they have gone by already."""
+        by_time = self._timescale is not None
+        return 0.0 if by_time or (entry.late and self.agent.takes_elapsed) else 1.0
 
     def _let_go_by(self, time: float | None) -> None:
         """Let the agent's time go by, up to the time of a decision."""
@@ -212,6 +221,10 @@ class Learner:
         return int(self.agent.act(shown, allowed=allowed))
 
     # What it knows
+
+    def waits_for(self) -> frozenset[int]:
+        """Return the decisions whose rewards are waited for; other open ones were given up."""
+        return frozenset(entry.number for entry in self.recent if entry.open)
 
     def beliefs(self, actions: list[int]) -> list[tuple[float, float]]:
         """Return mean and standard deviation of some arms, in the agent's unit.
@@ -256,6 +269,7 @@ class Learner:
         """Return what is known as the bytes of an .npz archive."""
         self._go_back()
         rest = {
+            "form": FORM,
             "unit": list(self.unit),
             "fixed": self.unit_is_fixed,
             "clock": self.clock,
@@ -269,10 +283,10 @@ class Learner:
         """Go on from what `packed` returned.
 
         Raises:
-            ValueError: If it is that of another agent, or damaged.
+            ValueError: If it is that of another agent or version, or damaged.
         """
         state = unpacked(data)
-        rest = json.loads(str(state.pop(REST, "{}")))
+        rest = rest_of(state)
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self.clock, self._acted = rest["clock"], rest["acted"]
@@ -296,6 +310,18 @@ def draws_of(seed: int, number: int) -> int:
     """Return the seed of a decision's draws."""
     words = np.random.SeedSequence((seed, number)).generate_state(2, np.uint32)
     return int(words[0]) << 32 | int(words[1])
+
+
+def rest_of(state: State) -> dict[str, Any]:
+    """Take what is not the agent's out of a state.
+
+    Raises:
+        ValueError: If another version has learned it, in another way.
+    """
+    rest: dict[str, Any] = json.loads(str(state.pop(REST, "{}")))
+    if rest.get("form") != FORM:
+        raise ValueError(f"It is of form {rest.get('form')}, and this version learns form {FORM}.")
+    return rest
 
 
 def plain(entry: Entry) -> dict[str, object]:

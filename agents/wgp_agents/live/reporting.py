@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -92,6 +92,7 @@ def report_of(
     expects: Posterior | None,
     insight: Insight,
     events: Sequence[Event],
+    waiting: Collection[int],
 ) -> Report:
     """Return the report of a bandit.
 
@@ -103,12 +104,14 @@ def report_of(
         expects: What it expects of the arms, in the user's unit; None: nothing is known.
         insight: What the agent says of itself.
         events: Its log.
+        waiting: The numbers of the decisions whose rewards are waited for.
     """
     if settings.timescale is None:  # then times are notes, and no clock
         events = [replace(event, time=None) for event in events]
     rows = rows_of(events)
     told = [row for row in rows if row.told]
     missing = sum(row.reward is None for row in told)
+    num_open = sum(row.number in waiting for row in rows if not row.told)
     clock: Clock = "decisions"
     if settings.timescale is not None:
         clock = "dates" if settings.dated else "numbers"
@@ -121,9 +124,10 @@ def report_of(
         agent=settings.agent,
         arms=arms_of(choices, expects, tallies_of(rows), min(len(rows), LAST)),
         num_decisions=len(rows),
-        num_open=len(rows) - len(told),
+        num_open=num_open,
         num_missing=missing,
         num_told=len(told) - missing,
+        num_given_up=len(rows) - len(told) - num_open,
         noise_std=None if noise is None else noise * scale,
         drift=None if drift is None else drift * scale,
         drift_per_time=None if drift is None or span is None else drift * scale / math.sqrt(span),

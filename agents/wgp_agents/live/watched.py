@@ -87,8 +87,17 @@ class Watched:
             asked = [event for event in events if event.kind == "asked"]
             context = asked[-1].data.get("context") if asked else None
             expects, insight = self._known(None, cast("Mapping[str, object] | None", context))
-            choices, unit = self._follower.choices, self._follower.learner.unit
-            return report_of(self.name, self._settings, choices, unit, expects, insight, events)
+            choices, learner = self._follower.choices, self._follower.learner
+            return report_of(
+                self.name,
+                self._settings,
+                choices,
+                learner.unit,
+                expects,
+                insight,
+                events,
+                learner.waits_for(),
+            )
 
     def plot(self) -> Figure:
         """Return the report's picture, of matplotlib."""

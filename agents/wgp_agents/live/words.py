@@ -112,6 +112,8 @@ def counts(facts: Facts, write: Write) -> str:
     """Return how many decisions there are, of each kind."""
     kinds = ((facts.num_told, "told"), (facts.num_open, "open"), (facts.num_missing, "missing"))
     texts = [f"{write(count, 0)} {word}" for count, word in kinds]
+    if facts.num_given_up:
+        texts.append(f"{write(facts.num_given_up, 0)} given up")
     return f"{write(facts.num_decisions, 0)} ({', '.join(texts)})"
 
 

@@ -494,6 +494,19 @@ def test_a_change_is_noticed_and_reported() -> None:
     assert not any(20 < change.decision <= 80 for change in changes)
 
 
+@pytest.mark.parametrize("size", [-50.0, 10.0, -5.0])
+def test_a_change_has_its_size(size: float) -> None:
+    for seed in range(3):
+        bandit, rng = live(seed=seed), np.random.default_rng(seed)
+        for k in range(100):
+            decision = bandit.ask()
+            level = 100.0 if k < 80 else 100.0 + size
+            bandit.tell(decision, level + 0.1 * decision.index + rng.normal())
+        (change, *_) = bandit.report().changes
+        assert 80 < change.decision <= 90
+        assert change.size == pytest.approx(size, abs=2.5)  # the mean of some, of noise 1
+
+
 def test_what_others_decided_is_learned_and_replayed(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)

@@ -97,7 +97,8 @@ class Choice:
 class Change:
     """A change that the agent noticed: at which decision and time, and its size.
 
-    The size is by how much the last ten rewards before were off what was expected, on the average.
+    The size is by how much rewards were off what was expected on the average, from where they began
+    to be off until it was noticed: the last ten at most.
     """
 
     decision: int

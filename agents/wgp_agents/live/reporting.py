@@ -1,4 +1,9 @@
-"""The report of a live bandit, read from its log."""
+"""The report of a live bandit, read from its log.
+
+References:
+    [Hin70] Hinkley. Inference about the Change-Point in a Sequence of Random Variables. Biometrika
+        57, 1970.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,8 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
+
+import numpy as np
 
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import Choices
@@ -187,13 +194,22 @@ def changes_of(rows: Sequence[Row]) -> tuple[Change, ...]:
 
 
 def surprise(rows: Sequence[Row]) -> float | None:
-    """Return by how much the last rewards before a change were off what was expected."""
+    """Return by how much rewards are off what was expected, since a change that was just noticed.
+
+    Of the last ten rewards before the notice, x_1 the latest, these are the k with the largest
+    (x_1 + ... + x_k)^2 / k, x the differences: where the likelihood of a normal mean that jumped
+    from 0 is largest [Hin70]. The model that is played may have been restarted before the change.
+    """
     off = [
         row.reward - number_of(row.asked.data["mean"])
-        for row in rows[-YOUNG:]
+        for row in reversed(rows[-YOUNG:])
         if row.reward is not None and row.asked.data.get("mean") is not None
     ]
-    return sum(off) / len(off) if off else None
+    if not off:
+        return None
+    counts = np.arange(1, len(off) + 1)
+    means = np.cumsum(off) / counts
+    return float(means[np.argmax(means**2 * counts)])
 
 
 def choice_of(row: Row, rewards: Rewards, unit: RewardUnit) -> Choice:

@@ -528,6 +528,31 @@ def test_what_others_decided_is_learned_and_replayed(tmp_path: Path) -> None:
     assert len(bandit.log()) == 1200
 
 
+@pytest.mark.parametrize("lookback", [1, 2, 100])
+def test_a_replay_learns_the_unit_that_the_bandit_learns(lookback: int) -> None:
+    rng = np.random.default_rng(0)
+    log = pandas.DataFrame({"arm": rng.choice(PRICES, 400)})
+    log["reward"] = [revenue(arm, 3.0 * rng.normal()) for arm in log.arm]
+    log.loc[:30, "reward"] = 0.0  # as of a shop that was closed
+    log.loc[:5, "reward"] = np.nan
+    log.loc[[12, 14], "reward"] = [3.0, np.nan]
+    bandit = live("wgp-ucb", lookback=lookback)
+    bandit.fit(log)
+    unit = bandit.report().unit
+    told = live("wgp-ucb", lookback=lookback, unit=(unit.centre, unit.scale))
+    assert bandit.replay(log) == told.replay(log)
+
+
+@pytest.mark.parametrize(("reward", "bad"), [("clicks", 2.0), ("counts", -1.0)])
+def test_a_replay_takes_the_rewards_that_the_bandit_takes(reward: Any, bad: float) -> None:
+    log = pandas.DataFrame({"arm": PRICES * 20, "reward": 1.0})
+    bandit = live("wgp-ucb", reward=reward)
+    assert bandit.replay(log).estimate == 1.0
+    log.loc[100, "reward"] = bad
+    with pytest.raises(ValueError, match="'reward' parameter of replay"):
+        bandit.replay(log)
+
+
 @pytest.mark.parametrize("agent", ["exp3", "random"])
 def test_agents_that_draw_say_with_what_probability(agent: str) -> None:
     bandit = live(agent)

@@ -37,7 +37,7 @@ from wgp_agents.gp.agent import GPAgent
 from wgp_agents.live.rewards import Rewards, Unit, differ, suffice
 from wgp_gym.types import Array, Mask
 
-__all__ = ["Entry", "Learner"]
+__all__ = ["FORM", "Entry", "Learner", "enough"]
 
 TIMES = 10  # so many times `lookback`, decisions that wait for a unit
 REST = "live"  # the entry of a state that holds what is not the agent's
@@ -159,8 +159,7 @@ class Learner:
         paid = self.rewards.straightened([e.reward for e in self.recent if e.reward is not None])
         if paid.size:
             self.unit = Unit.of(paid)
-        waited = len(self.recent) > TIMES * self._lookback and differ(paid)
-        self.unit_is_fixed = suffice(paid) or waited
+        self.unit_is_fixed = enough(paid, len(self.recent), self._lookback)
 
     # The agent
 
@@ -293,6 +292,11 @@ class Learner:
         self.has_rewards = bool(rest["has_rewards"])
         self.recent = [entry_of(row) for row in rest["recent"]]
         self._settled = None
+
+
+def enough(paid: Array, waiting: int, lookback: int) -> bool:
+    """Tell whether a unit is learned from enough rewards, for which so many decisions wait."""
+    return suffice(paid) or (waiting > TIMES * lookback and differ(paid))
 
 
 @contextmanager

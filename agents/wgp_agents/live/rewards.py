@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, is_number, reject
 
-__all__ = ["FIRST", "RewardKind", "Rewards", "Unit", "differ", "suffice"]
+__all__ = ["RewardKind", "Rewards", "Unit", "differ", "suffice"]
 
 RewardKind = Literal["real", "clicks", "counts", "heavy-tailed"]
 KINDS: tuple[RewardKind, ...] = get_args(RewardKind)
@@ -89,7 +89,7 @@ class Rewards:
     def __post_init__(self) -> None:
         check_choice("reward", self.kind, "LiveBandit", KINDS)
 
-    def check(self, reward: object) -> float:
+    def check(self, reward: object, owner: str = "tell") -> float:
         """Return a reward as a float.
 
         Raises:
@@ -98,14 +98,14 @@ class Rewards:
         rules = {"clicks": "a number in [0, 1]", "counts": "a number in [0, inf)"}
         rule = rules.get(self.kind, "a finite number; None if it will never come")
         if not is_number(reward, int, float, np.integer, np.floating, bool, np.bool_):
-            reject("reward", "tell", rule, reward)
+            reject("reward", owner, rule, reward)
         if isinstance(reward, int) and reward.bit_length() > 1000:  # more than a float holds
-            reject("reward", "tell", rule, reward)
+            reject("reward", owner, rule, reward)
         value = float(reward)  # type: ignore[arg-type]  # one of the kinds above
         low = -math.inf if self.kind in ("real", "heavy-tailed") else 0.0
         high = 1.0 if self.kind == "clicks" else math.inf
         if not math.isfinite(value) or not low <= value <= high:
-            reject("reward", "tell", rule, reward)
+            reject("reward", owner, rule, reward)
         return float(np.clip(value, -LARGEST, LARGEST))
 
     def straightened(self, values: ArrayLike) -> Array:

@@ -129,6 +129,10 @@ class Watched:
             max_weight: The largest weight of a row.
             level: The probability with which the interval holds.
             seed: Of the agent.
+
+        Raises:
+            ValueError: If a row does not fit, or none can be used.
+            ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
         """
         with self._follower.session():
             choices = self._follower.choices

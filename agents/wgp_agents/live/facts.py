@@ -168,6 +168,8 @@ class Facts:
         num_missing: How many will never have one.
         num_told: How many have theirs.
         num_given_up: How many are no longer waited for, as more than `lookback` came after them.
+        time: Of when what is expected of the arms is: of the last decision or later; None where
+            time is not told, or no decision was taken.
         noise_std: The standard deviation of a reward around its expected value, as learned.
         drift: That of the change of an expected reward in one step.
         drift_per_time: The same in one `time_unit`.
@@ -190,6 +192,7 @@ class Facts:
     num_missing: int = 0
     num_told: int = 0
     num_given_up: int = 0
+    time: float | None = None
     noise_std: float | None = None
     drift: float | None = None
     drift_per_time: float | None = None

@@ -18,7 +18,7 @@ from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.state_file import packed, unpacked
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.insight import posterior_of
-from wgp_agents.live.learner import FORM, REST, Entry, draws_of, entry_of, plain, rest_of
+from wgp_agents.live.learner import FORM, REST, Entry, check_form, draws_of, entry_of, plain
 from wgp_agents.live.rewards import Rewards, Unit, suffice
 from wgp_gym.types import Indices
 from wgp_gym.validation import reject
@@ -222,7 +222,8 @@ class FleetLearner:
             ValueError: If it is that of another agent or version, or damaged.
         """
         state = unpacked(data)
-        rest = rest_of(state)
+        rest = json.loads(str(state.pop(REST, "{}")))
+        check_form(rest)
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self._first, self.has_rewards[:] = rest["first"], rest["has_rewards"]

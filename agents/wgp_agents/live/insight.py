@@ -36,8 +36,10 @@ def insight_of(agent: Agent) -> Insight:
     if isinstance(agent, AdaptiveWGPUCB):
         belief = agent.belief()
         scale, drift = float(belief.scale), float(belief.drift)
-        noise = scale * float(np.sqrt(belief.noise_ratio))
         age = int(agent.bank.age[0])
+        if not scale > 0.0:  # before two rewards differ
+            return Insight(float(belief.memory), age)
+        noise = scale * float(np.sqrt(belief.noise_ratio))
         return Insight(float(belief.memory), age, noise, scale * float(np.sqrt(drift)))
     if isinstance(agent, GPAgent):
         discount = float(agent.surrogate.ratios[0, -1])

@@ -22,7 +22,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,6 @@ from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.base import Agent
 from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.observation import observation_of
-from wgp_agents.core.state import State
 from wgp_agents.core.state_file import packed, unpacked
 from wgp_agents.core.units import RewardUnits
 from wgp_agents.gp.agent import GPAgent
@@ -285,7 +283,8 @@ class Learner:
             ValueError: If it is that of another agent or version, or damaged.
         """
         state = unpacked(data)
-        rest = rest_of(state)
+        rest = json.loads(str(state.pop(REST, "{}")))
+        check_form(rest)
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self.clock, self._acted = rest["clock"], rest["acted"]
@@ -316,16 +315,10 @@ def draws_of(seed: int, number: int) -> int:
     return int(words[0]) << 32 | int(words[1])
 
 
-def rest_of(state: State) -> dict[str, Any]:
-    """Take what is not the agent's out of a state.
-
-    Raises:
-        ValueError: If another version has learned it, in another way.
-    """
-    rest: dict[str, Any] = json.loads(str(state.pop(REST, "{}")))
+def check_form(rest: Mapping[str, object]) -> None:
+    """Raise ValueError if another version has learned this, in another way."""
     if rest.get("form") != FORM:
         raise ValueError(f"It is of form {rest.get('form')}, and this version learns form {FORM}.")
-    return rest
 
 
 def plain(entry: Entry) -> dict[str, object]:

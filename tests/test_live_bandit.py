@@ -741,6 +741,26 @@ def test_an_error_within_a_look_leaves_no_trace(monkeypatch: pytest.MonkeyPatch)
     assert bandit.ask() == same.ask()
 
 
+def test_the_drift_is_that_of_an_expected_reward_with_its_level() -> None:
+    eps, steps = 0.0125, 3_000.0
+    grid = {"drifts": [eps], "noise_ratios": [0.2], "lengthscales": [1.0], "exploration": 0.0}
+    bandit = live(parameters=grid)
+    play(bandit, 30)
+    problem = BanditProblem(SquaredExponential(0.2), (np.array(PRICES)[:, None] - 10.0) / 10.0, 200)
+    agent = AdaptiveWGPUCB(problem, **grid)
+    agent.reset(0)
+    told = {event.decision: event.data for event in bandit.log() if event.kind == "told"}
+    for event in bandit.log():
+        if event.kind == "asked":
+            agent.observe(event.data["index"], told[event.decision]["reward"])
+    agent.elapse(steps)  # then nothing is known but the law of the function
+    spread = agent.posterior().std
+    np.testing.assert_allclose(spread, agent.belief().scale * np.sqrt(1.3), rtol=1e-6)
+    # The covariance of two values in a row is the variance times (1 - eps)^{1/2}.
+    expected = spread[0] * np.sqrt(2.0 * (1.0 - np.sqrt(1.0 - eps)))
+    assert bandit.report().drift == pytest.approx(expected, rel=1e-6)
+
+
 def test_an_old_open_decision_hides_nothing_from_the_report() -> None:
     bandit, other = live(lookback=200), live(lookback=200)
     for one in (bandit, other):

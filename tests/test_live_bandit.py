@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas
@@ -535,8 +535,9 @@ def test_before_anything_was_told_the_report_has_no_numbers(reward: Any) -> None
     assert (bandit.report().noise_std is None) == (reward in ("counts", "heavy-tailed"))
 
 
-@pytest.mark.parametrize("minimize", [False, True])
-@pytest.mark.parametrize("reward", ["clicks", "counts", "heavy-tailed"])
+@pytest.mark.parametrize(
+    ("reward", "minimize"), [("clicks", False), ("counts", True), ("heavy-tailed", True)]
+)
 def test_bands_of_transformed_rewards_hold_what_they_say(reward: Any, minimize: bool) -> None:
     held, rewards_held = [], []
     for seed in range(12):
@@ -566,8 +567,8 @@ def test_bands_of_transformed_rewards_hold_what_they_say(reward: Any, minimize: 
             for low, paid, high in zip(past.low, past.reward, past.high, strict=True)
             if low is not None and high is not None and paid is not None
         ]
-    # Measured: 0.90 (clicks of rate 0.1, to be few) to 1.00, and 0.943 to 0.975.
-    assert np.mean(held) > 0.88
+    # Measured: 1.00 of the arms, and 0.951 to 0.975 of the rewards.
+    assert np.mean(held) > 0.95
     assert 0.93 < np.mean(rewards_held) < 0.99
 
 
@@ -743,16 +744,21 @@ def test_an_error_within_a_look_leaves_no_trace(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_drift_is_that_of_an_expected_reward_with_its_level() -> None:
     eps, steps = 0.0125, 3_000.0
-    grid = {"drifts": [eps], "noise_ratios": [0.2], "lengthscales": [1.0], "exploration": 0.0}
+    grid: dict[str, Any] = {
+        "drifts": [eps],
+        "noise_ratios": [0.2],
+        "lengthscales": [1.0],
+        "exploration": 0.0,
+    }
     bandit = live(parameters=grid)
     play(bandit, 30)
     problem = BanditProblem(SquaredExponential(0.2), (np.array(PRICES)[:, None] - 10.0) / 10.0, 200)
     agent = AdaptiveWGPUCB(problem, **grid)
     agent.reset(0)
-    told = {event.decision: event.data for event in bandit.log() if event.kind == "told"}
-    for event in bandit.log():
-        if event.kind == "asked":
-            agent.observe(event.data["index"], told[event.decision]["reward"])
+    history = bandit.report().history
+    asked = [event.data["index"] for event in bandit.log() if event.kind == "asked"]
+    for action, reward in zip(asked, history.reward, strict=True):
+        agent.observe(cast(int, action), reward)
     agent.elapse(steps)  # then nothing is known but the law of the function
     spread = agent.posterior().std
     np.testing.assert_allclose(spread, agent.belief().scale * np.sqrt(1.3), rtol=1e-6)

@@ -137,3 +137,22 @@ def test_late_rewards_of_given_up_decisions_count_as_of_now() -> None:
     assert fleet.expects("Cork").mean[arm] > before + 1.0
     with pytest.raises(ValueError, match="'rewards'"):
         fleet.tell({first["Cork"].id: 401.0})
+
+
+@pytest.mark.parametrize("agent", ["wgp-ucb", "adaptive-wgp-ucb", "d-ucb"])
+def test_a_decision_that_was_given_up_is_one_step(agent: str) -> None:
+    kwargs: dict[str, Any] = {"agent": agent, "horizon": 100, "unit": (40.0, 5.0), "lookback": 3}
+    fleet = LiveBandits(Arms(PRICES), NAMES, seed=3, **kwargs)
+    alone = LiveBandit(Arms(PRICES), seed=4, **kwargs)  # as Cork
+    waiting = []
+    for k in range(20):
+        decision, other = fleet.ask(NAMES[: 2 + k % 2])["Cork"], alone.ask()
+        assert decision.arm == other.arm
+        waiting.append((decision, other))
+        if len(waiting) > 6:
+            decision, other = waiting.pop(0)
+            fleet.tell({decision.id: revenue(decision.arm, k % 3)})
+            alone.tell(other, revenue(decision.arm, k % 3))
+    if agent != "d-ucb":
+        for found, expected in zip(fleet.expects("Cork"), alone.expects(), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)

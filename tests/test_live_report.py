@@ -49,7 +49,7 @@ def test_the_table_is_aligned() -> None:
     lines = replace(made, arms=arms).table().splitlines()
     rows = lines[lines.index("") + 1 :]
     assert rows == [
-        " Arm   Mean    Low   High  Plays  Last 100  Last played              When  Last reward"
+        " Arm   Mean    Low   High  Plays  Last 100  Last played        When (UTC)  Last reward"
         "  State",
         "9.99  41320  41000  42000   1000      25 %            7  2026-01-01 12:00        -3.00",
         "10.5      -      -      -      0       0 %            -                 -            -"
@@ -57,10 +57,32 @@ def test_the_table_is_aligned() -> None:
     ]
 
 
+def test_a_long_table_has_the_best_arms_and_those_played() -> None:
+    arms = tuple(
+        Arm(float(k), float(k % 100), plays=200 * (k == 7) + (k % 9 == 2)) for k in range(200)
+    )
+    for minimize in (False, True):
+        made = Report("knobs", "wgp-ucb", arms, minimize=minimize)
+        lines = made.table().splitlines()
+        labels = [float(line.split()[0]) for line in lines[lines.index("") + 2 : -1]]
+        assert lines[-1] == "and 160 more arms: see to_frame() or to_html()"
+        assert labels == sorted(labels)
+        assert len(labels) == 40
+        best = range(10) if minimize else range(90, 100)
+        assert {*best, *(100 + k for k in best), 7} <= {*labels}
+        others = {one for one in labels if one % 100 not in best}
+        assert all(one == 7 or one % 9 == 2 for one in others)
+        assert page(made).count("<tr>") > 200
+    assert "more arms" not in replace(made, arms=arms[:40]).table()
+    few = replace(made, arms=tuple(Arm(f"{k}") for k in range(41)))
+    assert few.table().splitlines()[-1].startswith("and 21 more arms")
+
+
 def test_the_key_facts_are_said() -> None:
     text = prices().table()
     for said in (
         "espresso: adaptive-wgp-ucb",
+        "2027-01-01 (all dates are in UTC)",
         "365 (350 told, 3 open, 12 missing)",
         "6.02 (std)",
         "38.2 steps; 38.2 days",
@@ -69,7 +91,9 @@ def test_the_key_facts_are_said() -> None:
         "number 365 (2027-01-01): 19.99, upper bound 48.3 (mean 45.2, std 1.06); next best 20.49",
     ):
         assert said in text
+    assert "When (UTC)" in text
     other = offers().table()
+    assert "UTC" not in other
     assert "everything since the start" in other
     assert "Two for one (mean 44.0), drawn with probability 0.310" in other
     assert "lower bound" in replace(prices(), minimize=True).table()
@@ -166,7 +190,7 @@ def test_the_page_has_the_charts_and_the_table() -> None:
     charts = data_of(text)
     assert [chart["title"] for chart in charts] == [
         "Rewards, and what was expected",
-        "What each arm is expected to earn now",
+        "What each arm is expected to earn",
         "Memory",
     ]
     rewards, arms, memory = charts
@@ -177,7 +201,7 @@ def test_the_page_has_the_charts_and_the_table() -> None:
     assert arms["data"][0]["x"][0] == 9.99
     assert memory["layout"]["yaxis"]["type"] == "log"
     assert rewards["layout"]["shapes"][0]["x0"] == "2026-05-01 00:00:00"
-    assert text.count("<tr>") == 1 + 7 + 40
+    assert text.count("<tr>") == 1 + 8 + 40
     named = data_of(page(offers()))[1]
     assert named["data"][0]["y"][0] == "Free delivery"
     assert named["layout"]["yaxis"]["type"] == "category"

@@ -94,7 +94,7 @@ def arms(facts: Facts) -> Chart:
     caption = "bars: the band that holds the mean with 95 %; ring: the last decision"
     if len(shown) < len(facts.arms):
         caption += f"; {len(shown)} of {len(facts.arms)} arms, the table has all"
-    title = "What each arm is expected to earn now"
+    title = "What each arm is expected to earn"
     return Chart("Arms", title, caption, "lines", [one for one in data if one["y"]], layout)
 
 

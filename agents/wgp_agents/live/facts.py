@@ -97,7 +97,8 @@ class Choice:
 class Change:
     """A change that the agent noticed: at which decision and time, and its size.
 
-    The size is by how much the last ten rewards before were off what was expected, on the average.
+    The size is by how much rewards were off what was expected on the average, from where they began
+    to be off until it was noticed: the last ten at most.
     """
 
     decision: int
@@ -166,6 +167,9 @@ class Facts:
         num_open: How many of them wait for their reward.
         num_missing: How many will never have one.
         num_told: How many have theirs.
+        num_given_up: How many are no longer waited for, as more than `lookback` came after them.
+        time: Of when what is expected of the arms is: of the last decision or later; None where
+            time is not told, or no decision was taken.
         noise_std: The standard deviation of a reward around its expected value, as learned.
         drift: That of the change of an expected reward in one step.
         drift_per_time: The same in one `time_unit`.
@@ -187,6 +191,8 @@ class Facts:
     num_open: int = 0
     num_missing: int = 0
     num_told: int = 0
+    num_given_up: int = 0
+    time: float | None = None
     noise_std: float | None = None
     drift: float | None = None
     drift_per_time: float | None = None

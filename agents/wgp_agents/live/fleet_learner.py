@@ -18,7 +18,7 @@ from wgp_agents.core.checkpoint import Checkpoint
 from wgp_agents.core.state_file import packed, unpacked
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.insight import posterior_of
-from wgp_agents.live.learner import REST, Entry, draws_of, entry_of, plain
+from wgp_agents.live.learner import FORM, REST, Entry, check_form, draws_of, entry_of, plain
 from wgp_agents.live.rewards import Rewards, Unit, suffice
 from wgp_gym.types import Indices
 from wgp_gym.validation import reject
@@ -100,6 +100,7 @@ class FleetLearner:
             found = next((entry for entry in self.recent[i] if entry.number == number), None)
             if found is None and reward is not None:
                 found = late(i, number)
+                found.late = True
                 self.recent[i].append(found)
             if found is not None:
                 found.reward, found.open = reward, False
@@ -165,16 +166,19 @@ class FleetLearner:
     def _take(self, entries: dict[int, Entry]) -> None:
         """Take in one decision of each of some learners: its reward, or time without one."""
         batch = len(self.recent)
-        actions, rewards = np.zeros(batch, np.int64), np.zeros(batch)
+        actions, rewards, steps = np.zeros(batch, np.int64), np.zeros(batch), np.ones(batch)
         paid, without = np.zeros((2, batch), bool)
         for i, entry in entries.items():
             actions[i] = entry.action
-            if entry.reward is not None:
-                rewards[i], paid[i] = entry.reward, True
-            else:
+            if entry.reward is None:
                 without[i] = True
+                continue
+            rewards[i], paid[i] = entry.reward, True
+            if entry.late and self.agent.takes_elapsed:
+                steps[i] = 0.0  # it has gone by
         if paid.any():
-            self.agent.observe(actions, self.rewards.read(rewards, self.unit), active=paid)
+            told = self.rewards.read(rewards, self.unit)
+            self.agent.observe(actions, told, active=paid, elapsed=steps)
         if self.agent.takes_elapsed and without.any():
             self.agent.elapse(1.0, active=without)
 
@@ -202,6 +206,7 @@ class FleetLearner:
         """Return what is known as the bytes of an .npz archive."""
         self._go_back()
         rest = {
+            "form": FORM,
             "unit": list(self.unit),
             "fixed": self.unit_is_fixed,
             "first": self._first,
@@ -214,10 +219,11 @@ class FleetLearner:
         """Go on from what `packed` returned.
 
         Raises:
-            ValueError: If it is that of another agent, or damaged.
+            ValueError: If it is that of another agent or version, or damaged.
         """
         state = unpacked(data)
         rest = json.loads(str(state.pop(REST, "{}")))
+        check_form(rest)
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self._first, self.has_rewards[:] = rest["first"], rest["has_rewards"]

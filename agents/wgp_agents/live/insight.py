@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.base import Agent
 from wgp_agents.gp.agent import GPAgent
 from wgp_agents.gp.model import Posterior
+from wgp_agents.gp.surrogates.kernel_features import LEVEL
 from wgp_gym.types import Array, Mask
 
 __all__ = ["Insight", "insight_of", "posterior_of", "runner_up"]
@@ -22,7 +24,8 @@ class Insight(NamedTuple):
         memory: For how many steps an observation counts, may be infinite; None: not known.
         age: Steps since the model that is played was last restarted; None: not known.
         noise_std: The standard deviation of the noise; None: not learned.
-        drift: By how much a value of the function moves in a step; None: not learned.
+        drift: The standard deviation of the change of an expected reward in a step; None: not
+            learned.
     """
 
     memory: float | None = None
@@ -36,14 +39,25 @@ def insight_of(agent: Agent) -> Insight:
     if isinstance(agent, AdaptiveWGPUCB):
         belief = agent.belief()
         scale, drift = float(belief.scale), float(belief.drift)
-        noise = scale * float(np.sqrt(belief.noise_ratio))
         age = int(agent.bank.age[0])
-        return Insight(float(belief.memory), age, noise, scale * float(np.sqrt(drift)))
+        if not scale > 0.0:  # before two rewards differ
+            return Insight(float(belief.memory), age)
+        noise = scale * float(np.sqrt(belief.noise_ratio))
+        return Insight(float(belief.memory), age, noise, scale * change_std(drift))
     if isinstance(agent, GPAgent):
         discount = float(agent.surrogate.ratios[0, -1])
         if discount < 1.0:
             return Insight(1.0 / (1.0 - discount))
     return Insight()
+
+
+def change_std(eps: float) -> float:
+    """Return the standard deviation of g_{t+1}(x) - g_t(x), where k(x, x) = 1 (docs/adaptive.md).
+
+    With g_{t+1} = (1 - eps)^{1/2} g_t + eps^{1/2} h_t, both of variance k(x, x) + 0.3 (the level
+    drifts with the rest), it is (1.3 (2 - 2 (1 - eps)^{1/2}))^{1/2}: nearly (1.3 eps)^{1/2}.
+    """
+    return math.sqrt((1.0 + LEVEL) * 2.0 * (1.0 - math.sqrt(1.0 - eps)))
 
 
 def runner_up(bounds: Array, chosen: int, allowed: Mask | None) -> int | None:

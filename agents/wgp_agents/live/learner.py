@@ -9,8 +9,10 @@ Until all decisions up to one are answered, the later ones are taken in only for
                          whenever one of these is answered
 
 So a late reward ends in the very state that it would have led to in time. At most `lookback`
-decisions stay unsettled. An open one beyond is given up; if its reward comes nevertheless, it is
-learned as of the day it comes.
+decisions stay unsettled. An open one beyond is given up: the step that it took goes by without a
+reward. If that comes nevertheless, it is learned as of the day it comes, and takes no step more. An
+agent that counts plays (not `takes_elapsed`) has no steps without a reward: for it the late one is
+the play's only step.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ from wgp_agents.gp.agent import GPAgent
 from wgp_agents.live.rewards import Rewards, Unit, differ, suffice
 from wgp_gym.types import Array, Mask
 
-__all__ = ["Entry", "Learner"]
+__all__ = ["FORM", "Entry", "Learner", "enough"]
 
 TIMES = 10  # so many times `lookback`, decisions that wait for a unit
 REST = "live"  # the entry of a state that holds what is not the agent's
+FORM = 2  # of what is learned: what another version has learned otherwise is learned anew
 
 
 @dataclass
@@ -51,6 +54,7 @@ class Entry:
         allowed: Which arms were there, `(n,)`; None: all.
         reward: What it paid; None: nothing yet, or never.
         open: Whether its reward is still to come.
+        late: Whether it was given up before its reward came, so that its step has gone by.
     """
 
     number: int
@@ -60,6 +64,7 @@ class Entry:
     allowed: Mask | None = None
     reward: float | None = None
     open: bool = True
+    late: bool = False
 
 
 class Learner:
@@ -131,7 +136,7 @@ class Learner:
         else:
             if reward is not None:
                 entry = late()
-                entry.reward, entry.open = reward, False
+                entry.reward, entry.open, entry.late = reward, False, True
                 self.recent.append(entry)
         self._settle()
 
@@ -152,8 +157,7 @@ class Learner:
         paid = self.rewards.straightened([e.reward for e in self.recent if e.reward is not None])
         if paid.size:
             self.unit = Unit.of(paid)
-        waited = len(self.recent) > TIMES * self._lookback and differ(paid)
-        self.unit_is_fixed = suffice(paid) or waited
+        self.unit_is_fixed = enough(paid, len(self.recent), self._lookback)
 
     # The agent
 
@@ -190,12 +194,14 @@ class Learner:
         if entry.reward is not None:
             paid = float(self.rewards.read(entry.reward, self.unit))
             with quiet(not self.unit_is_fixed):
-                if self._timescale is None:
-                    agent.observe(entry.action, paid, arms=arms)
-                else:
-                    agent.observe(entry.action, paid, arms=arms, elapsed=0.0)
+                agent.observe(entry.action, paid, arms=arms, elapsed=self._steps(entry))
         elif self._timescale is None and agent.takes_elapsed:
             agent.elapse(1.0)
+
+    def _steps(self, entry: Entry) -> float:
+        """Return how many steps go by with a reward: none where they have gone by already."""
+        by_time = self._timescale is not None
+        return 0.0 if by_time or (entry.late and self.agent.takes_elapsed) else 1.0
 
     def _let_go_by(self, time: float | None) -> None:
         """Let the agent's time go by, up to the time of a decision."""
@@ -212,6 +218,10 @@ class Learner:
         return int(self.agent.act(shown, allowed=allowed))
 
     # What it knows
+
+    def waits_for(self) -> frozenset[int]:
+        """Return the decisions whose rewards are waited for; other open ones were given up."""
+        return frozenset(entry.number for entry in self.recent if entry.open)
 
     def beliefs(self, actions: list[int]) -> list[tuple[float, float]]:
         """Return mean and standard deviation of some arms, in the agent's unit.
@@ -256,6 +266,7 @@ class Learner:
         """Return what is known as the bytes of an .npz archive."""
         self._go_back()
         rest = {
+            "form": FORM,
             "unit": list(self.unit),
             "fixed": self.unit_is_fixed,
             "clock": self.clock,
@@ -269,16 +280,22 @@ class Learner:
         """Go on from what `packed` returned.
 
         Raises:
-            ValueError: If it is that of another agent, or damaged.
+            ValueError: If it is that of another agent or version, or damaged.
         """
         state = unpacked(data)
         rest = json.loads(str(state.pop(REST, "{}")))
+        check_form(rest)
         self.agent.load_state_dict(state)
         self.unit, self.unit_is_fixed = Unit(*rest["unit"]), bool(rest["fixed"])
         self.clock, self._acted = rest["clock"], rest["acted"]
         self.has_rewards = bool(rest["has_rewards"])
         self.recent = [entry_of(row) for row in rest["recent"]]
         self._settled = None
+
+
+def enough(paid: Array, waiting: int, lookback: int) -> bool:
+    """Tell whether a unit is learned from enough rewards, for which so many decisions wait."""
+    return suffice(paid) or (waiting > TIMES * lookback and differ(paid))
 
 
 @contextmanager
@@ -296,6 +313,12 @@ def draws_of(seed: int, number: int) -> int:
     """Return the seed of a decision's draws."""
     words = np.random.SeedSequence((seed, number)).generate_state(2, np.uint32)
     return int(words[0]) << 32 | int(words[1])
+
+
+def check_form(rest: Mapping[str, object]) -> None:
+    """Raise ValueError if another version has learned this, in another way."""
+    if rest.get("form") != FORM:
+        raise ValueError(f"It is of form {rest.get('form')}, and this version learns form {FORM}.")
 
 
 def plain(entry: Entry) -> dict[str, object]:

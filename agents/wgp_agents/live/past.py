@@ -10,7 +10,8 @@ import numpy as np
 from wgp_agents.live.choices import Choices
 from wgp_agents.live.decisions import read_table, reader_of
 from wgp_agents.live.evaluation import Method, Replay, replay
-from wgp_agents.live.rewards import FIRST, Unit
+from wgp_agents.live.learner import enough
+from wgp_agents.live.rewards import Unit
 from wgp_agents.live.settings import Settings
 from wgp_gym.types import Array
 from wgp_gym.validation import reject
@@ -54,7 +55,7 @@ def table_of(log: LogLike, settings: Settings, choices: Choices) -> pandas.DataF
     return read_table(log, {name: one for name, one in readers.items() if one is not None})
 
 
-def rows_of_log(frame: pandas.DataFrame) -> Iterator[Row]:
+def rows_of_log(frame: pandas.DataFrame, owner: str = "fit") -> Iterator[Row]:
     """Yield the decisions of a log.
 
     Raises:
@@ -62,13 +63,32 @@ def rows_of_log(frame: pandas.DataFrame) -> Iterator[Row]:
     """
     for name in ("arm", "reward"):
         if name not in frame.columns:
-            reject("log", "fit", "a table with the columns 'arm' and 'reward'", [*frame.columns])
+            reject("log", owner, "a table with the columns 'arm' and 'reward'", [*frame.columns])
     words = [name for name in frame.columns if str(name).startswith(CONTEXT)]
     for row in frame.to_dict("records"):
         missing = row["reward"] is None or row["reward"] != row["reward"]
         context = {word.removeprefix(CONTEXT): row[word] for word in words}
         reward = None if missing else cast(float, row["reward"])
         yield Row(row["arm"], reward, context or None, row.get("time"))
+
+
+def checked(reward: float | None, settings: Settings) -> float | None:
+    """Return the reward of a row as the bandit would be told it."""
+    return None if reward is None else settings.rewards.check(reward, "replay")
+
+
+def first_unit(rewards: Sequence[float | None], settings: Settings) -> Unit:
+    """Return the unit that a bandit learns which is told these rewards in their order."""
+    paid = settings.rewards.straightened([one for one in rewards if one is not None])
+    if not paid.size or np.ptp(paid) == 0.0:
+        return Unit.of(paid) if paid.size else Unit()
+    told = waiting = 0
+    for reward in rewards:
+        if enough(paid[:told], waiting + 1, settings.lookback):  # when the row's decision is asked
+            break
+        told += reward is not None
+        waiting += told > 0  # before the first reward, nothing needs a unit
+    return Unit.of(paid[:told])
 
 
 def replay_of(
@@ -83,17 +103,21 @@ def replay_of(
 ) -> Replay:
     """Return what the agent of a bandit, made anew, would have earned on a log: see `replay`.
 
-    Where it is told a unit of rewards, that is learned from the first ten of the log. It chooses
-    among the arms that are there; on rows of arms that were removed its choice is never the log's.
+    Where it is told a unit of rewards, that is learned from the first of the log, as the bandit
+    would. It chooses among the arms that are there; on rows of arms that were removed its choice is
+    never the log's.
+
+    Raises:
+        ValueError: If a row does not fit, as in `fit`.
     """
     if choices.changing:
         reject("arms", "replay", "Arms or Knobs: a log has no offers", type(choices).__name__)
     unit = settings.given_unit or Unit()
     agent = settings.make_agent(choices)
     table = table_of(log, settings, choices)
+    rewards = [checked(row.reward, settings) for row in rows_of_log(table, "replay")]
     if settings.unit is None and settings.rewards.needs_unit(agent.takes_units):
-        first = [row.reward for row in rows_of_log(table) if row.reward is not None][:FIRST]
-        unit = Unit.of(settings.rewards.straightened(first)) if first else unit
+        unit = first_unit(rewards, settings)
 
     def _places(context: Mapping[str, object]) -> Array:
         assert settings.knobs is not None
@@ -112,5 +136,5 @@ def replay_of(
         level=level,
         seed=seed,
         there=None if choices.there.all() else choices.there,
-        told_as=lambda reward: float(settings.rewards.read(np.asarray(reward), unit)),
+        told_as=lambda y: float(settings.rewards.read(settings.rewards.check(y, "replay"), unit)),
     )

@@ -130,7 +130,7 @@ def draw_arms(facts: Facts, ax: Axes) -> None:
     for k in last:
         spot = (spots[k], means[k]) if facts.numeric else (means[k], spots[k])
         ax.plot(*spot, "o", markersize=9, mfc="none", color=ORANGE, label="last decision")
-    title = "What each arm is expected to earn now"
+    title = "What each arm is expected to earn"
     if len(arms) < len(facts.arms) and not facts.numeric:
         title += f" (the best {len(arms)} of {len(facts.arms)})"
     ax.set_title(title, loc="left", fontsize=SMALL + 1)

@@ -41,7 +41,19 @@ def why(
     if rival is not None:
         found["runner_up"] = {"arm": label(rival), **rows[1]}
     if seen.noise_std is not None:
-        found["noise"] = float(rewards.spread(beliefs[0][0], seen.noise_std, unit))
+        found |= around(rewards, unit, *beliefs[0], seen.noise_std)
+    return found
+
+
+def around(
+    rewards: Rewards, unit: Unit, mean: float, std: float, noise_std: float
+) -> dict[str, Json]:
+    """Return the noise around what is expected, and where the unit is bent the band of rewards."""
+    found: dict[str, Json] = {"noise": float(rewards.spread(mean, noise_std, unit))}
+    if not rewards.is_straight:
+        low, high = rewards.band(mean, np.hypot(std, noise_std), unit)
+        if np.isfinite(high - low):
+            found["band"] = [float(low), float(high)]
     return found
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wgp_agents.benchmark.files import write_whole
 from wgp_agents.live.facts import Facts
-from wgp_agents.live.words import arm_columns, key_facts, one_line
+from wgp_agents.live.words import arm_columns, arms_to_show, key_facts, one_line
 
 if TYPE_CHECKING:
     import pandas
@@ -29,13 +29,17 @@ class Report(Facts):
         return self.table()
 
     def table(self) -> str:
-        """Return everything but the history as text, the arms in aligned columns."""
+        """Return everything but the history as text, the arms in aligned columns.
+
+        Of more than forty arms it has the best twenty and those that were played most; `to_frame`
+        and the page have all.
+        """
         heading = f"{one_line(self.name)}: {one_line(self.agent)}"
         facts = key_facts(self)
         width = max(len(term) for term, _ in facts)
         lines = [heading, *(f"{term:<{width}}  {text}" for term, text in facts), ""]
-        columns = arm_columns(self)
-        cells = [[column.title, *column.texts] for column in columns]
+        columns, rows = arm_columns(self), arms_to_show(self)
+        cells = [[column.title, *(column.texts[row] for row in rows)] for column in columns]
         widths = [max(map(len, column)) for column in cells]
         for row in zip(*cells, strict=True):
             parts = [
@@ -43,6 +47,8 @@ class Report(Facts):
                 for text, width, column in zip(row, widths, columns, strict=True)
             ]
             lines.append("  ".join(parts).rstrip())
+        if left := len(self.arms) - len(rows):
+            lines.append(f"and {left} more arms: see to_frame() or to_html()")
         return "\n".join(lines)
 
     def to_json(self) -> str:

@@ -1,12 +1,19 @@
-"""The report of a live bandit, read from its log."""
+"""The report of a live bandit, read from its log.
+
+References:
+    [Hin70] Hinkley. Inference about the Change-Point in a Sequence of Random Variables. Biometrika
+        57, 1970.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, TypeAlias, cast
+
+import numpy as np
 
 from wgp_agents.gp.model import Posterior
 from wgp_agents.live.choices import Choices
@@ -15,16 +22,16 @@ from wgp_agents.live.facts import Arm, Change, Choice, Clock, Considered, Histor
 from wgp_agents.live.follower import changes
 from wgp_agents.live.insight import Insight
 from wgp_agents.live.report import Report
-from wgp_agents.live.rewards import Rewards
+from wgp_agents.live.rewards import BAND, Rewards
 from wgp_agents.live.rewards import Unit as RewardUnit
 from wgp_agents.live.settings import Settings
 from wgp_gym.types import Json
 
-__all__ = ["report_of"]
+__all__ = ["Known", "report_of"]
 
 LAST = 100  # decisions, of which each arm's share is reported
 YOUNG = 10  # steps for which a model that was restarted counts as new
-BAND = 1.96  # standard deviations either side, 95 per cent
+Expected: TypeAlias = tuple[float, float | None, float | None]  # a mean, and its band
 FORMULAS = {"real": "", "clicks": "", "counts": "2 sqrt(y + 3/8)", "heavy-tailed": "asinh"}
 
 
@@ -84,14 +91,28 @@ def tallies_of(rows: Sequence[Row]) -> dict[str, Tally]:
     return found
 
 
+class Known(NamedTuple):
+    """What a bandit knows at some time.
+
+    Attributes:
+        expects: What it expects of the arms, in the agent's unit; None: nobody knows.
+        insight: What the agent says of itself.
+        unit: The agent's unit of rewards.
+        time: When that is; None where time is not told, or no decision was taken.
+        has_rewards: Whether any reward was told.
+        waiting: The numbers of the decisions whose rewards are waited for.
+    """
+
+    expects: Posterior | None
+    insight: Insight
+    unit: RewardUnit
+    time: float | None
+    has_rewards: bool
+    waiting: Collection[int]
+
+
 def report_of(
-    name: str,
-    settings: Settings,
-    choices: Choices,
-    unit: RewardUnit,
-    expects: Posterior | None,
-    insight: Insight,
-    events: Sequence[Event],
+    name: str, settings: Settings, choices: Choices, known: Known, events: Sequence[Event]
 ) -> Report:
     """Return the report of a bandit.
 
@@ -99,9 +120,7 @@ def report_of(
         name: Its name.
         settings: What it was made with.
         choices: What is chosen from now.
-        unit: The agent's unit of rewards.
-        expects: What it expects of the arms, in the user's unit; None: nothing is known.
-        insight: What the agent says of itself.
+        known: What it knows.
         events: Its log.
     """
     if settings.timescale is None:  # then times are notes, and no clock
@@ -109,24 +128,28 @@ def report_of(
     rows = rows_of(events)
     told = [row for row in rows if row.told]
     missing = sum(row.reward is None for row in told)
+    num_open = sum(row.number in known.waiting for row in rows if not row.told)
     clock: Clock = "decisions"
     if settings.timescale is not None:
         clock = "dates" if settings.dated else "numbers"
-    rewards, scale, (span, word) = settings.rewards, unit.scale, step_in_time(settings)
-    straight = settings.reward in ("real", "clicks")
-    noise = insight.noise_std if straight and insight.noise_std is not None else None
-    drift = insight.drift if straight and insight.drift is not None else None
+    rewards, unit, insight = settings.rewards, known.unit, known.insight
+    span, word = step_in_time(settings)
+    noise = in_unit(insight.noise_std, rewards, unit)
+    drift = in_unit(insight.drift, rewards, unit)
+    expected = expected_of(known, rewards)
     return Report(
         name=name,
         agent=settings.agent,
-        arms=arms_of(choices, expects, tallies_of(rows), min(len(rows), LAST)),
+        arms=arms_of(choices, expected, tallies_of(rows), min(len(rows), LAST)),
         num_decisions=len(rows),
-        num_open=len(rows) - len(told),
+        num_open=num_open,
         num_missing=missing,
         num_told=len(told) - missing,
-        noise_std=None if noise is None else noise * scale,
-        drift=None if drift is None else drift * scale,
-        drift_per_time=None if drift is None or span is None else drift * scale / math.sqrt(span),
+        num_given_up=len(rows) - len(told) - num_open,
+        time=known.time,
+        noise_std=noise,
+        drift=drift,
+        drift_per_time=None if drift is None or span is None else drift / math.sqrt(span),
         memory=insight.memory,
         memory_time=None if span is None or insight.memory is None else insight.memory * span,
         time_unit=word,
@@ -135,30 +158,41 @@ def report_of(
         unit=Unit(unit.centre, unit.scale, FORMULAS[settings.reward]),
         changes=changes_of(rows),
         choice=choice_of(rows[-1], rewards, unit) if rows else None,
-        history=history_of(rows, clock).thinned(),
+        history=history_of(rows, clock, rewards).thinned(),
     )
 
 
+def in_unit(value: float | None, rewards: Rewards, unit: RewardUnit) -> float | None:
+    """Return a size of rewards in the user's unit; None where that depends on the reward."""
+    return value * unit.scale if value is not None and rewards.is_straight else None
+
+
+def expected_of(known: Known, rewards: Rewards) -> list[Expected]:
+    """Return mean, lower and upper end of each arm's band; none where nothing is known."""
+    if known.expects is None or not known.has_rewards:
+        return []
+    mean, std = known.expects
+    means = rewards.possible(rewards.written(mean, known.unit)).tolist()
+    lows, highs = rewards.band(mean, std, known.unit)
+    rows = zip(means, lows.tolist(), highs.tolist(), np.isfinite(std).tolist(), strict=True)
+    return [(one, low, high) if sure else (one, None, None) for one, low, high, sure in rows]
+
+
 def arms_of(
-    choices: Choices,
-    expects: Posterior | None,
-    tallies: Mapping[str, Tally],
-    recent: int,
+    choices: Choices, expected: Sequence[Expected], tallies: Mapping[str, Tally], recent: int
 ) -> tuple[Arm, ...]:
     """Return what is known of each arm; of offers, nothing is kept."""
     found = []
     for i, label in enumerate(choices.arms):
         tally = tallies.get(ENCODE(label), Tally())
-        mean = None if expects is None else float(expects.mean[i])
-        half = None if expects is None else BAND * float(expects.std[i])
-        known = mean is not None and half is not None and math.isfinite(half)
+        mean, low, high = expected[i] if expected else (None, None, None)
         last = tally.last
         found.append(
             Arm(
                 label=label if is_plain(label) else text(cast(Json, label)),  # type: ignore[arg-type]
                 mean=mean,
-                low=mean - half if known else None,  # type: ignore[operator]  # both are known
-                high=mean + half if known else None,  # type: ignore[operator]
+                low=low,
+                high=high,
                 plays=tally.plays,
                 share=tally.recent / max(recent, 1),
                 last_decision=None if last is None else last.number,
@@ -183,13 +217,22 @@ def changes_of(rows: Sequence[Row]) -> tuple[Change, ...]:
 
 
 def surprise(rows: Sequence[Row]) -> float | None:
-    """Return by how much the last rewards before a change were off what was expected."""
+    """Return by how much rewards are off what was expected, since a change that was just noticed.
+
+    Of the last ten rewards before the notice, x_1 the latest, these are the k with the largest
+    (x_1 + ... + x_k)^2 / k, x the differences: where the likelihood of a normal mean that jumped
+    from 0 is largest [Hin70]. The model that is played may have been restarted before the change.
+    """
     off = [
         row.reward - number_of(row.asked.data["mean"])
-        for row in rows[-YOUNG:]
+        for row in reversed(rows[-YOUNG:])
         if row.reward is not None and row.asked.data.get("mean") is not None
     ]
-    return sum(off) / len(off) if off else None
+    if not off:
+        return None
+    counts = np.arange(1, len(off) + 1)
+    means = np.cumsum(off) / counts
+    return float(means[np.argmax(means**2 * counts)])
 
 
 def choice_of(row: Row, rewards: Rewards, unit: RewardUnit) -> Choice:
@@ -214,26 +257,31 @@ def choice_of(row: Row, rewards: Rewards, unit: RewardUnit) -> Choice:
     return Choice(row.number, chosen, other, row.asked.time, number(data.get("propensity")))
 
 
-def history_of(rows: Sequence[Row], clock: Clock) -> History:
+def history_of(rows: Sequence[Row], clock: Clock, rewards: Rewards) -> History:
     """Return the past of a bandit."""
     data = [row.asked.data for row in rows]
-    means = [number(d.get("mean")) for d in data]
-    half = [reach(number(d.get("std")), number(d.get("noise"))) for d in data]
-    pairs = list(zip(means, half, strict=True))
+    bands = [band_of(one, rewards) for one in data]
     return History(
         decision=tuple(row.number for row in rows),
         time=() if clock == "decisions" else tuple(row.asked.time for row in rows),
         reward=tuple(row.reward for row in rows),
-        expected=tuple(means),
-        low=tuple(None if m is None or h is None else m - h for m, h in pairs),
-        high=tuple(None if m is None or h is None else m + h for m, h in pairs),
+        expected=tuple(number(d.get("mean")) for d in data),
+        low=tuple(low for low, _ in bands),
+        high=tuple(high for _, high in bands),
         memory=tuple(memory_in(d.get("memory")) for d in data),
     )
 
 
-def reach(std: float | None, noise: float | None) -> float | None:
-    """Return how far 95 per cent of rewards are from the mean, if the noise is known."""
-    return None if std is None or noise is None else BAND * math.hypot(std, noise)
+def band_of(data: Mapping[str, Json], rewards: Rewards) -> tuple[float | None, float | None]:
+    """Return the band that holds 95 per cent of a decision's rewards, if the noise is known."""
+    if "band" in data:  # in the log where a transform is no straight line
+        low, high = cast("list[float]", data["band"])
+        return low, high
+    mean, std, noise = (number(data.get(name)) for name in ("mean", "std", "noise"))
+    if mean is None or std is None or noise is None:
+        return None, None
+    half = BAND * math.hypot(std, noise)
+    return float(rewards.possible(mean - half)), float(rewards.possible(mean + half))
 
 
 def memory_in(value: Json) -> float | None:

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from wgp_gym.types import Array
 from wgp_gym.validation import check_choice, is_number, reject
 
-__all__ = ["FIRST", "RewardKind", "Rewards", "Unit", "differ", "suffice"]
+__all__ = ["BAND", "RewardKind", "Rewards", "Unit", "differ", "suffice"]
 
 RewardKind = Literal["real", "clicks", "counts", "heavy-tailed"]
 KINDS: tuple[RewardKind, ...] = get_args(RewardKind)
@@ -41,6 +41,7 @@ FIRST = 10  # rewards from which a unit is learned
 MANY = 50  # where most of them are equal, as many a shop's are 0
 MAD = 1.4826  # of a normal distribution, its standard deviation over the median deviation
 ROUNDING = 1e-9  # of the largest reward: what lies closer together is equal
+BAND = 1.96  # standard deviations either side, 95 per cent of a normal distribution
 LARGEST = 1e140  # a reward counts as this much at most
 
 
@@ -102,11 +103,14 @@ class Rewards:
         if isinstance(reward, int) and reward.bit_length() > 1000:  # more than a float holds
             reject("reward", owner, rule, reward)
         value = float(reward)  # type: ignore[arg-type]  # one of the kinds above
-        low = -math.inf if self.kind in ("real", "heavy-tailed") else 0.0
-        high = 1.0 if self.kind == "clicks" else math.inf
-        if not math.isfinite(value) or not low <= value <= high:
+        if not math.isfinite(value) or value != self.possible(value):
             reject("reward", owner, rule, reward)
         return float(np.clip(value, -LARGEST, LARGEST))
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether an agent learns rewards themselves, up to their unit: a line, and no curve."""
+        return self.kind in ("real", "clicks")
 
     def straightened(self, values: ArrayLike) -> Array:
         """Return rewards before the unit is taken off: of counts, their stable form."""
@@ -128,7 +132,7 @@ class Rewards:
             z = np.sinh(np.clip(z, -700.0, 700.0))
         y = unit.centre + unit.scale * z
         if self.kind == "counts":
-            y = np.maximum(y, 0.0) ** 2 / 4.0 - 0.375
+            y = np.maximum(np.maximum(y, 0.0) ** 2 / 4.0 - 0.375, 0.0)
         return np.asarray(y)
 
     def spread(self, mean: ArrayLike, std: ArrayLike, unit: Unit) -> Array:
@@ -136,6 +140,21 @@ class Rewards:
         low = self.written(np.asarray(mean) - np.asarray(std), unit)
         high = self.written(np.asarray(mean) + np.asarray(std), unit)
         return np.abs(high - low) / 2.0
+
+    def possible(self, values: ArrayLike) -> Array:
+        """Return the nearest that rewards of this kind can be, in the user's unit."""
+        low = -math.inf if self.kind in ("real", "heavy-tailed") else 0.0
+        return np.clip(values, low, 1.0 if self.kind == "clicks" else math.inf)
+
+    def band(self, mean: ArrayLike, std: ArrayLike, unit: Unit) -> tuple[Array, Array]:
+        """Return the ends of the band that holds 95 % in the user's unit, the lower one first.
+
+        They are those of the band in the agent's unit, read back: a transform that rises keeps what
+        lies between. `mean` and `std` are in the agent's unit, of any shape.
+        """
+        centre, half = np.asarray(mean, float), BAND * np.asarray(std, float)
+        ends = [self.possible(self.written(centre + side, unit)) for side in (-half, half)]
+        return (ends[1], ends[0]) if self.minimize else (ends[0], ends[1])
 
     def needs_unit(self, takes_units: bool) -> bool:
         """Tell whether a unit is to be learned, for an agent that is told one, or is not."""

@@ -9,11 +9,11 @@ from wgp_agents.gp.model import Posterior
 from wgp_agents.live.evaluation import Method, Replay
 from wgp_agents.live.events import Event
 from wgp_agents.live.follower import Follower
-from wgp_agents.live.insight import Insight, insight_of, posterior_of
+from wgp_agents.live.insight import insight_of, posterior_of
 from wgp_agents.live.occasion import check_context, time_of
 from wgp_agents.live.past import replay_of
 from wgp_agents.live.report import Report
-from wgp_agents.live.reporting import report_of
+from wgp_agents.live.reporting import Known, report_of
 from wgp_agents.live.settings import Settings
 from wgp_agents.live.times import Time
 from wgp_gym.validation import reject
@@ -56,43 +56,47 @@ class Watched:
             if self._follower.choices.changing:
                 reject("arms", "expects", "arms that stay: of offers, see `ask`", "Offers")
             check_context(self._settings, context, "expects")
-            found, _ = self._known(moment, context)
+            found = self._known(moment, context).expects
+            unit = self._follower.learner.unit
         if found is None:
             reject("agent", "expects", "one with a posterior", self._settings.agent)
-        return found
+        rewards = self._settings.rewards
+        return Posterior(rewards.written(found.mean, unit), rewards.spread(*found, unit))
 
-    def _known(
-        self, time: float | None, context: Mapping[str, object] | None
-    ) -> tuple[Posterior | None, Insight]:
-        """Return what is expected of the arms in the user's unit, and what the agent says."""
+    def _known(self, time: float | None, context: Mapping[str, object] | None) -> Known:
+        """Return what is known of some time, or of the last decision."""
         follower, settings = self._follower, self._settings
         shown = None
         if context is not None and settings.knobs is not None:
             shown = settings.shown(follower.choices, settings.knobs.place(context), None)
-        learner, rewards = follower.learner, settings.rewards
+        learner = follower.learner
         with learner.known(time, shown) as agent:
-            found, insight = posterior_of(agent), insight_of(agent)
-        if found is None or (settings.is_contextual(follower.choices) and shown is None):
-            return None, insight
-        mean = rewards.written(found.mean, learner.unit)
-        return Posterior(mean, rewards.spread(*found, learner.unit)), insight
+            found, insight, when = posterior_of(agent), insight_of(agent), learner.clock
+        if settings.is_contextual(follower.choices) and shown is None:
+            found = None
+        return Known(found, insight, learner.unit, when, learner.has_rewards, learner.waits_for())
 
-    def report(self) -> Report:
+    def report(self, *, time: Time | None = None) -> Report:
         """Return what there is to say of it: arms, bands, memory, changes, the last decision.
 
         Where it has contexts, what is expected of the arms is for that of the last decision.
+
+        Args:
+            time: Of when, if that is later than the last decision: what is known has faded by then.
+                Default: of the last decision, whatever the clock says, so that a log of the past
+                has the same report at any day. Without a timescale it does nothing.
         """
+        moment = None if time is None else time_of(self._settings, time, "report")
         with self._follower.session() as session:
             events = session.events()
             asked = [event for event in events if event.kind == "asked"]
             context = asked[-1].data.get("context") if asked else None
-            expects, insight = self._known(None, cast("Mapping[str, object] | None", context))
-            choices, unit = self._follower.choices, self._follower.learner.unit
-            return report_of(self.name, self._settings, choices, unit, expects, insight, events)
+            known = self._known(moment, cast("Mapping[str, object] | None", context))
+            return report_of(self.name, self._settings, self._follower.choices, known, events)
 
-    def plot(self) -> Figure:
-        """Return the report's picture, of matplotlib."""
-        return self.report().plot()
+    def plot(self, *, time: Time | None = None) -> Figure:
+        """Return the report's picture, of matplotlib; `time` is that of `report`."""
+        return self.report(time=time).plot()
 
     def log(self) -> list[Event]:
         """Return all that was asked, told and changed, in order."""
@@ -120,6 +124,10 @@ class Watched:
             max_weight: The largest weight of a row.
             level: The probability with which the interval holds.
             seed: Of the agent.
+
+        Raises:
+            ValueError: If a row does not fit, or none can be used.
+            ModuleNotFoundError: If pandas is not installed: the extra "live" brings it.
         """
         with self._follower.session():
             choices = self._follower.choices

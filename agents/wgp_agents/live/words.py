@@ -12,11 +12,12 @@ import numpy as np
 from wgp_agents.benchmark.report.numbers import decimals_for, number
 from wgp_agents.live.facts import Arm, Change, Choice, Clock, Considered, Facts
 
-__all__ = ["Column", "arm_columns", "key_facts", "moment", "one_line"]
+__all__ = ["Column", "arm_columns", "arms_to_show", "key_facts", "moment", "one_line"]
 
 Write = Callable[[float, int], str]
 """Writes a number with so many decimals."""
 NOTHING = "-"
+MOST_ARMS = 40  # in a table of text
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def arm_columns(facts: Facts, write: Write = number) -> list[Column]:
     arms = facts.arms
     labels = [labelled(arm.label) for arm in arms]
     bands = (
-        ("mean", "Mean", "what a play is expected to earn now"),
+        ("mean", "Mean", "what a play is expected to earn, as of this report"),
         ("low", "Low", "lower end of the band that holds the mean with 95 %"),
         ("high", "High", "upper end of that band"),
     )
@@ -61,7 +62,8 @@ def arm_columns(facts: Facts, write: Write = number) -> list[Column]:
         of_arms(arms, "last_decision", "Last played", "decision number", lambda v: write(v, 0)),
     ]
     if facts.clock != "decisions":
-        made.append(of_arms(arms, "last_time", "When", "", lambda v: moment(v, facts.clock)))
+        title = "When (UTC)" if facts.clock == "dates" else "When"
+        made.append(of_arms(arms, "last_time", title, "", lambda v: moment(v, facts.clock)))
     rewards = common_decimals([arm.last_reward for arm in arms])
     hint = "the last that came for it"
     made.append(
@@ -72,6 +74,26 @@ def arm_columns(facts: Facts, write: Write = number) -> list[Column]:
         texts = ["" if one else "removed" for one in there]
         made.append(Column("there", "State", "", False, there, texts))
     return made
+
+
+def arms_to_show(facts: Facts) -> list[int]:
+    """Return the places of the arms in a short table, in the user's order.
+
+    All, or of more than forty the best twenty by their means, and others by how often they were
+    played.
+    """
+    arms, sign = facts.arms, 1.0 if facts.minimize else -1.0
+    if len(arms) <= MOST_ARMS:
+        return [*range(len(arms))]
+
+    def _by_mean(k: int) -> tuple[bool, bool, float]:
+        mean = arms[k].mean
+        return not arms[k].there, mean is None, 0.0 if mean is None else sign * mean
+
+    order = sorted(range(len(arms)), key=_by_mean)
+    best, others = order[: MOST_ARMS // 2], order[MOST_ARMS // 2 :]
+    played = sorted((k for k in others if arms[k].plays), key=lambda k: -arms[k].plays)
+    return sorted(best + played[: MOST_ARMS - len(best)])
 
 
 def of_arms(
@@ -103,15 +125,24 @@ def key_facts(facts: Facts, write: Write = number) -> list[tuple[str, str]]:
         ("Agent's unit", unit(facts, write)),
         ("Changes noticed", changes(facts, write)),
     ]
+    if facts.time is not None:
+        known.insert(0, ("As of", as_of(facts.time, facts.clock)))
     if facts.choice is not None:
         known.append(("Last decision", because(facts.choice, facts, write)))
     return [(term, text or "not known") for term, text in known]
+
+
+def as_of(time: float, clock: Clock) -> str:
+    """Return of when a report is, and in what zone all its dates are."""
+    return moment(time, clock) + (" (all dates are in UTC)" if clock == "dates" else "")
 
 
 def counts(facts: Facts, write: Write) -> str:
     """Return how many decisions there are, of each kind."""
     kinds = ((facts.num_told, "told"), (facts.num_open, "open"), (facts.num_missing, "missing"))
     texts = [f"{write(count, 0)} {word}" for count, word in kinds]
+    if facts.num_given_up:
+        texts.append(f"{write(facts.num_given_up, 0)} given up")
     return f"{write(facts.num_decisions, 0)} ({', '.join(texts)})"
 
 

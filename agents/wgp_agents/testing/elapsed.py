@@ -14,6 +14,7 @@ from wgp_gym.types import Actions, Array
 
 __all__ = ["check_learners_time", "check_time", "check_time_counts"]
 
+MANY = 96  # plays of the first half, so that a usual window is full
 LONG = 1e6  # steps after which nothing that fades is left
 
 
@@ -110,7 +111,8 @@ def plays(agent: Agent) -> list[tuple[Actions, float]]:
     """Return plays of some arms, of which each pays first more than at last, or less."""
     points, n = agent.problem.domain, min(len(agent.problem.domain), HORIZON // 2)
     found = []
-    for part in (1.0, -1.0):
+    rounds = [1.0] * -(-MANY // n)
+    for part in (*rounds, *(-one for one in rounds)):
         for k in range(n):
             chosen = np.full(B, k) if not agent.problem.continuous else np.tile(points[k], (B, 1))
             found.append((chosen, part * (-1) ** k * (1.0 + 0.01 * k)))

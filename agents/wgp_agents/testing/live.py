@@ -74,7 +74,7 @@ def check_reseeding(trial: Trial) -> None:
 
 def check_awaited(trial: Trial) -> None:
     """Check that plays whose rewards are to come count for those who played, and no other."""
-    masks = np.random.default_rng(1).random((STEPS, B)) < 0.5
+    masks = np.random.default_rng(1).random((3 * STEPS, B)) < 0.5
     batch, singles = trial.start(B), trial.singles()
     for mask in masks:
         actions = np.array(batch.step())

@@ -280,8 +280,8 @@ def band_of(data: Mapping[str, Json], rewards: Rewards) -> tuple[float | None, f
     mean, std, noise = (number(data.get(name)) for name in ("mean", "std", "noise"))
     if mean is None or std is None or noise is None:
         return None, None
-    half = BAND * math.hypot(std, noise)
-    return float(rewards.possible(mean - half)), float(rewards.possible(mean + half))
+    half, (least, most) = BAND * math.hypot(std, noise), rewards.limits
+    return min(max(mean - half, least), most), min(max(mean + half, least), most)
 
 
 def memory_in(value: Json) -> float | None:

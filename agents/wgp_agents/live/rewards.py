@@ -103,9 +103,16 @@ class Rewards:
         if isinstance(reward, int) and reward.bit_length() > 1000:  # more than a float holds
             reject("reward", owner, rule, reward)
         value = float(reward)  # type: ignore[arg-type]  # one of the kinds above
-        if not math.isfinite(value) or value != self.possible(value):
+        low, high = self.limits
+        if not math.isfinite(value) or not low <= value <= high:
             reject("reward", owner, rule, reward)
         return float(np.clip(value, -LARGEST, LARGEST))
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between what rewards of this kind are, in the user's unit."""
+        low = -math.inf if self.kind in ("real", "heavy-tailed") else 0.0
+        return low, 1.0 if self.kind == "clicks" else math.inf
 
     @property
     def is_straight(self) -> bool:
@@ -143,8 +150,7 @@ class Rewards:
 
     def possible(self, values: ArrayLike) -> Array:
         """Return the nearest that rewards of this kind can be, in the user's unit."""
-        low = -math.inf if self.kind in ("real", "heavy-tailed") else 0.0
-        return np.clip(values, low, 1.0 if self.kind == "clicks" else math.inf)
+        return np.clip(values, *self.limits)
 
     def band(self, mean: ArrayLike, std: ArrayLike, unit: Unit) -> tuple[Array, Array]:
         """Return the ends of the band that holds 95 % in the user's unit, the lower one first.

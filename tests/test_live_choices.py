@@ -209,9 +209,9 @@ def test_allowed_points_are_taken_at_their_word() -> None:
     for bad in ({"speed": 12.3456, "depth": 2, "tool": "C"}, {"speed": 12.3456}):
         with pytest.raises(ValueError, match=r"'allowed'.*Knobs.points\(100\)"):
             grid.mask([bad], "ask")
-    for bad in ({"tool": "Z"}, {"colour": "red"}, {}, "C"):
+    for none in ({"tool": "Z"}, {"colour": "red"}, {}, "C"):
         with pytest.raises(ValueError, match="allowed"):
-            grid.mask([bad], "ask")
+            grid.mask([none], "ask")
 
 
 def test_a_category_without_a_point_is_refused_at_construction() -> None:

@@ -310,7 +310,8 @@ class KnobGrid(Choices):
     def _agree(self, place: Array, names: Sequence[str]) -> Mask:
         """Return which points have the values of a place `(d,)` in some knobs, `(n,)`."""
         columns = list(self.knobs.columns(*names))
-        return np.all(self._places[:, columns] == place[columns], axis=1)
+        same: Mask = (self._places[:, columns] == place[columns]).all(axis=1)
+        return same
 
     def _named(self, arm: object, owner: str) -> Indices:
         """Return the points that have all values of a dict, which may leave knobs out."""

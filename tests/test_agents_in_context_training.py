@@ -11,12 +11,11 @@ import pytest
 import torch
 
 from wgp_agents.algorithms.learned.in_context.model import FOLDER, read_model
-from wgp_agents.algorithms.learned.weights_file import model_file
+from wgp_agents.algorithms.learned.weights_file import model_file, state_file
 from wgp_agents.benchmark.files import JSON
 from wgp_agents.training.gate import GateTrainer
 from wgp_agents.training.in_context import InContextTrainer, Settings
 from wgp_agents.training.learner import train
-from wgp_agents.training.resume import state_file
 from wgp_agents.training.worlds import World, draw, worlds_of
 
 TASK = "WGPBandit-Abrupt-v0"

@@ -15,10 +15,10 @@ from small_model import SMALL, TASK, Touch, small_settings
 
 from wgp_agents import cli
 from wgp_agents.algorithms.learned.sb3.model import ALGORITHMS, load_model
+from wgp_agents.algorithms.learned.weights_file import state_file
 from wgp_agents.benchmark.files import JSON
 from wgp_agents.benchmark.output import locked
 from wgp_agents.training import training
-from wgp_agents.training.resume import state_file
 
 STEPS, EVERY = 300, 100
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from wgp_agents import cli
+from wgp_agents.algorithms.learned.weights_file import state_file
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.training import comparison, match, rivals
 from wgp_agents.training.rivals import RIVALS, TASKS, Match, Training, missing
@@ -50,6 +51,19 @@ def test_a_folder_goes_before_the_package(tmp_path: Path) -> None:
     shutil.copy(shipped, mine)
     assert training.file(tmp_path) == mine
     assert Training(SPECIALIST, TASKS[0], 1).file(tmp_path) is None
+
+
+def test_a_training_that_is_not_done_is_missing(tmp_path: Path) -> None:
+    (dqn,) = (one for one in RIVALS if one.agent == "dqn")
+    later, first = Training(dqn, TASKS[0], 1), Training(dqn, TASKS[0], 0)
+    for training in (later, first):
+        (tmp_path / training.file_name).write_bytes(b"a checkpoint")
+        state_file(tmp_path / training.file_name).write_bytes(b"its state")
+    assert later.file(tmp_path) is None
+    assert first.file(tmp_path) == first.shipped
+    assert later in missing(Match(RIVALS, 2, tmp_path))
+    state_file(tmp_path / later.file_name).unlink()
+    assert later.file(tmp_path) == tmp_path / later.file_name
 
 
 def test_further_trainings_are_trained_and_played(

@@ -12,9 +12,10 @@ from tqdm import tqdm
 
 from wgp_agents.algorithms.learned.sb3.model import PACKAGES
 from wgp_agents.algorithms.learned.sb3.notes import brief, notes_of
+from wgp_agents.algorithms.learned.weights_file import state_file
 from wgp_agents.benchmark.files import JSON, other_versions
 from wgp_agents.benchmark.output import diff_settings, raise_other_results, warn_of_versions
-from wgp_agents.training.resume import State, read_state, state_file
+from wgp_agents.training.resume import State, read_state
 
 __all__ = ["finished", "interrupted", "settings_of"]
 

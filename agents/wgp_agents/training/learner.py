@@ -16,11 +16,12 @@ from tqdm import tqdm
 from wgp_agents.algorithms.learned.gate import read_gate
 from wgp_agents.algorithms.learned.in_context.memory import Shape
 from wgp_agents.algorithms.learned.in_context.model import read_model
+from wgp_agents.algorithms.learned.weights_file import state_file
 from wgp_agents.benchmark.files import JSON, versions, write_csv
 from wgp_agents.benchmark.output import diff_settings, locked, raise_other_results
 from wgp_agents.training.gate import GateSettings, GateTrainer
 from wgp_agents.training.in_context import InContextTrainer, Settings
-from wgp_agents.training.resume import State, read_state, state_file, write_state
+from wgp_agents.training.resume import State, read_state, write_state
 from wgp_agents.training.trainer import Trainer
 from wgp_agents.training.worlds import (
     GENERAL,

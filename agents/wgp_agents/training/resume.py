@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["State", "read_state", "restore", "state_file", "state_of", "write_state"]
+__all__ = ["State", "read_state", "restore", "state_of", "write_state"]
 
 COUNTERS = (  # of stable-baselines3's algorithms; each has some of them
     "num_timesteps",
@@ -27,11 +27,6 @@ BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "t
 
 State = dict[str, Any]
 """Tensors, numbers, texts, and lists and tables of these, as `torch.load` returns them."""
-
-
-def state_file(path: Path) -> Path:
-    """Return where the state of a training stands until it is done: beside the model."""
-    return path.with_suffix(".training")
 
 
 def write_state(path: Path, state: State) -> None:

@@ -15,7 +15,7 @@ from wgp_agents.algorithms.learned import gate
 from wgp_agents.algorithms.learned.in_context import model as in_context
 from wgp_agents.algorithms.learned.sb3.model import SHIPPED
 from wgp_agents.algorithms.learned.sb3.notes import brief, read_notes, refuse
-from wgp_agents.algorithms.learned.weights_file import model_file
+from wgp_agents.algorithms.learned.weights_file import model_file, state_file
 from wgp_agents.benchmark.figures.compare import label
 from wgp_agents.benchmark.files import JSON
 from wgp_agents.training.worlds import GENERAL
@@ -108,10 +108,13 @@ class Training(NamedTuple):
         return home / f"{OF_TASK.get(self.environment, GENERAL)}.npz"
 
     def file(self, folder: Path | None) -> Path | None:
-        """Return the file of its weights, in a folder or else the package's, if there is one."""
+        """Return the file of its weights, in a folder or else the package's, if there is one.
+
+        One whose training is not done, so that its state still stands beside it, is none.
+        """
         mine = None if folder is None else folder / self.file_name
         for path in (mine, self.shipped):
-            if path is not None and path.is_file():
+            if path is not None and path.is_file() and not state_file(path).exists():
                 return path
         return None
 

@@ -22,6 +22,7 @@ from wgp_agents.algorithms.learned.sb3.model import PACKAGES, algorithm, setting
 from wgp_agents.algorithms.learned.sb3.notes import NETWORK_RULES, brief, network_of, notes_of
 from wgp_agents.algorithms.learned.sb3.stored import MOST_WEIGHTS, count_weights
 from wgp_agents.algorithms.learned.sb3.vec_env import NativeVecEnv
+from wgp_agents.algorithms.learned.weights_file import state_file
 from wgp_agents.algorithms.references.baselines import Random
 from wgp_agents.base import Agent
 from wgp_agents.benchmark.experiment import TaskSpec
@@ -30,7 +31,7 @@ from wgp_agents.benchmark.inputs import files_of
 from wgp_agents.benchmark.output import locked
 from wgp_agents.benchmark.rollout import make_vector, rollout
 from wgp_agents.training.earlier import finished, interrupted, settings_of
-from wgp_agents.training.resume import State, restore, state_file, state_of, write_state
+from wgp_agents.training.resume import State, restore, state_of, write_state
 from wgp_agents.training.worlds import training_seed
 from wgp_gym import seeds
 from wgp_gym.problem import BanditProblem

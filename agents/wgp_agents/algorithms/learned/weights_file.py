@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from wgp_agents.core.state_file import unpacked
 from wgp_gym.types import Floats32
 from wgp_gym.validation import cut, shown
 
-__all__ = ["check_weights", "model_file", "read_weights", "weights_in"]
+__all__ = ["check_weights", "model_file", "read_weights", "state_file", "weights_in"]
 
 Made = TypeVar("Made")
 
@@ -22,6 +23,11 @@ def model_file(algo: str, environment: str, seed: int, ending: str = "npz") -> s
     """Return what a file of trained weights is called, as "ppo-wgpbandit-abrupt-seed0.zip"."""
     task = re.split("[/:]", environment)[-1].removesuffix("-v0").lower()
     return f"{algo}-{task}-seed{seed}.{ending}"
+
+
+def state_file(path: Path) -> Path:
+    """Return where the state of a training stands until it is done: beside the model."""
+    return path.with_suffix(".training")
 
 
 def read_weights(

@@ -165,3 +165,16 @@ def test_what_is_no_kernel_is_refused(kernel: Kernel, rule: str) -> None:
         WGPUCB(BanditProblem(kernel, LINE, 200, 0.1, 1.0, 1.0))
     with pytest.raises(ValueError, match=rf"'kernel' parameter of mercer_spectrum must .*{rule}"):
         mercer_spectrum(kernel, LINE)
+
+
+def test_a_kernel_in_single_precision_by_another_sum_is_one() -> None:
+    class Single(SquaredExponential):
+        def __call__(self, X: Array, Y: Array) -> Array:
+            x, y = X.astype(np.float32), Y.astype(np.float32)
+            square = np.sum(x**2, axis=-1)[..., :, None] + np.sum(y**2, axis=-1)[..., None, :]
+            square = square - 2 * x @ np.swapaxes(y, -1, -2)
+            return np.asarray(np.exp(-square / (2 * self.lengths(1)[0] ** 2)), float)
+
+    domain = np.random.default_rng(0).random((200, 3))
+    agent = WGPUCB(BanditProblem(Single(0.2), domain, 200, 0.1, 1.0, 1.0))
+    assert np.max(agent.feature_error()) < 1e-2

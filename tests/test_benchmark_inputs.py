@@ -20,6 +20,7 @@ from wgp_agents.benchmark.experiment import AgentSpec, TaskSpec
 from wgp_agents.benchmark.files import JSON, Damaged
 from wgp_agents.benchmark.folder import ResultsFolder
 from wgp_agents.benchmark.inputs import files_of, names_of
+from wgp_agents.benchmark.modules import module_files
 from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
 from wgp_agents.benchmark.rollout import make_vector, rollout
@@ -281,3 +282,18 @@ def test_an_agents_extra_says_nothing_of_its_parameters(monkeypatch: pytest.Monk
     assert names_of(AgentSpec("GP", "gp-ucb", {"table": "t.zip"})) == ["t.json", "t.zip"]
     assert "features" in agent_parameters("wgp-ucb")
     assert "features" not in agent_parameters("qff-wgp-ucb")
+
+
+def test_packages_without_a_file_and_names_that_are_no_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    inner = tmp_path / "space_xyz" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "algo.py").write_text("from . import near\nfrom helper_xyz import config\n")
+    (inner / "near.py").write_text("")
+    (tmp_path / "helper_xyz.py").write_text("config = 3\n")
+    (tmp_path / "config.py").write_text("")  # another one, which nobody imports
+    found = module_files("space_xyz.inner.algo")
+    assert {*found} == {"space_xyz.inner.algo", "space_xyz.inner.near", "helper_xyz"}
+    assert "space_xyz" not in sys.modules

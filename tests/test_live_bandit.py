@@ -16,6 +16,7 @@ import pytest
 import wgp_agents
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.live import Arms, Knobs, LiveBandit, LiveBandits, Offers
+from wgp_agents.live import bandit as bandit_module
 from wgp_agents.live.learner import Entry, Learner, draws_of
 from wgp_agents.live.rewards import Rewards
 from wgp_gym.kernels import Categorical, Empirical, OnColumns, SquaredExponential
@@ -1152,3 +1153,28 @@ def test_a_snapshot_saves_time_and_nothing_else(
             fresh.record(event.data["arm"], paid[event.decision])
     for found, expected in zip(by_log.expects(), fresh.expects(), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_known_answer_stays_though_other_allowed_arms_went() -> None:
+    bandit = LiveBandit(Arms(["a", "b"]))
+    first = bandit.ask(key="k", allowed=["b", "a"])
+    (other,) = {"a", "b"} - {str(first.arm)}
+    bandit.remove_arm(other)
+    assert bandit.ask(key="k", allowed=["b", "a"]) == first
+    numbers = LiveBandit(Arms([1, 2, 3]))
+    one = numbers.ask(key="k", allowed=np.array([1, 2]))  # type: ignore[arg-type]
+    assert numbers.ask(key="k", allowed=np.array([1, 2])) == one  # type: ignore[arg-type]
+
+
+def test_a_log_of_arms_of_two_kinds_still_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shop.db"
+    bandit = LiveBandit(Arms(["1", "2"]), storage=path, name="old")
+    with pytest.raises(ValueError, match="'arm' parameter of add_arm"):
+        bandit.add_arm(3)
+    monkeypatch.setattr(bandit_module, "check_kinds", lambda *_: None)  # as before there was one
+    bandit.add_arm(3)
+    bandit.close()
+    monkeypatch.undo()
+    assert LiveBandit.open(path, "old").ask(allowed=[3]).arm == 3

@@ -22,11 +22,9 @@ BLOCKED_FROM = 2**22  # numbers in a table, beyond which its columns are found i
 ONE_BY_ONE = 256  # and columns that never are
 CANDIDATES = 256  # points among which the pivots of a block are found
 ROWS = 16  # columns for which there is room at first
+PSD = "positive semi-definite (a table that was rounded needs a nugget)"
 WORKED_ON = 2**16  # numbers that are worked on together: they fit the cache
-APART = 1e-6  # of the largest k(x, x): more than rounding makes of two ways to compute one number
-BELOW = (
-    1e-3  # likewise: a residual so far below 0 that no rounding, in single precision, explains it
-)
+APART = 1e-3  # of the largest k(x, x): more than rounding, in single precision, explains
 
 
 class FeatureMap(Protocol):
@@ -167,8 +165,8 @@ class PivotedColumns:
     def _add(self, column: Array, pivot: int) -> None:
         """Take a column out of the residuals."""
         left = self._left - column**2
-        if left.min() < -BELOW * self._prior.max():
-            reject("kernel", "exact_features", "positive semi-definite", self._source)
+        if left.min() < -APART * self._prior.max():
+            reject("kernel", "exact_features", PSD, self._source)
         self._left = np.maximum(left, 0.0)
         self._left[pivot] = 0.0
         self.pivots.append(pivot)

@@ -61,16 +61,26 @@ def parents(name: str) -> Iterator[str]:
 
 def spec_of(name: str) -> ModuleSpec | None:
     """Return where a module stands, without importing it or a package that it is in."""
-    spec = None
-    for one in parents(name):
-        try:
-            top = find_spec(one) if spec is None else None
-        except (ImportError, ValueError):  # ValueError: of what has no spec, as __main__
+    root, *rest = name.split(".")
+    try:
+        spec = find_spec(root)
+    except (ImportError, ValueError):  # ValueError: of what has no spec, as __main__
+        return None
+    for part in rest:
+        if spec is None or spec.submodule_search_locations is None:  # no package
             return None
-        spec = PathFinder.find_spec(one, spec.submodule_search_locations) if spec else top
-        if spec is None:
-            return None
+        # By its last name, so that Python looks for no parent among what was imported.
+        below = PathFinder.find_spec(part, list(spec.submodule_search_locations))
+        spec = below and renamed(below, f"{spec.name}.{part}")
     return spec
+
+
+def renamed(spec: ModuleSpec, name: str) -> ModuleSpec:
+    """Return where a module stands under its full name."""
+    found = ModuleSpec(name, None, origin=spec.origin)
+    folders = spec.submodule_search_locations
+    found.submodule_search_locations = None if folders is None else list(folders)
+    return found
 
 
 def is_installed(name: str, path: Path) -> bool:

@@ -5,11 +5,13 @@
 | a function of one's own | its qualified name, code, defaults, and what its closure holds |
 | a method | its function, and the object that it is bound to |
 | a partial | its function and arguments |
-| a function of this package or of a library | its qualified name |
+| a function of this package, of numpy, scipy or another of `FOREIGN` | its qualified name |
+| an object that can be called | its class and attributes; of compiled code its class |
 
 The code is compared within one minor version of Python: another compiles it otherwise. The module
 is not, since that of a script has another name when it is imported; nor what a function reads from
-its module.
+its module. What a function has changed in its closure, or in the object that it is bound to, makes
+it another one.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Code(NamedTuple):
 
 def name_of(value: object) -> str:
     """Return the qualified name of a function, or that of the class of anything else."""
+    value = getattr(value, "py_func", value)  # of one that numba compiled
     for word in ("__qualname__", "__name__"):  # a ufunc has the latter
         if isinstance(name := getattr(value, word, None), str):
             return name

@@ -130,7 +130,8 @@ class Policy(Episodic):
         box = self.problem.continuous
         shape = (batch, self.problem.domain.shape[1]) if box else (batch,)
         kinds = "fiu" if box else "iu"
-        if getattr(actions, "shape", None) != shape or actions.dtype.kind not in kinds:
+        right = isinstance(actions, np.ndarray) and actions.shape == shape
+        if not right or actions.dtype.kind not in kinds:
             rule = (
                 f"{'points of the box' if box else 'the indices of arms, ints'}, an array {shape}"
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wgp_gym.features import APART, FeatureMap, exact_features
+from wgp_gym.features import APART, PSD, FeatureMap, exact_features
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Array
 from wgp_gym.validation import as_floats, reject
@@ -74,7 +74,7 @@ def mercer_spectrum(kernel: Kernel | FeatureMap, domain: Array) -> Spectrum:
             reject("kernel", "mercer_spectrum", rule, kernel)
         values, vectors = np.linalg.eigh(matrix / n)
         if values[0] < -APART * values[-1]:
-            reject("kernel", "mercer_spectrum", "positive semi-definite", kernel)
+            reject("kernel", "mercer_spectrum", PSD, kernel)
         keep = values > ROUNDING * values[-1]
         values, functions = values[keep], math.sqrt(n) * vectors[:, keep]
     else:

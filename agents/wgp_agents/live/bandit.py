@@ -21,7 +21,7 @@ from wgp_agents.live.rewards import RewardKind
 from wgp_agents.live.settings import DEFAULT_AGENT, Settings, agreed, check_agent_name, checked_unit
 from wgp_agents.live.storage import Session, open_store
 from wgp_agents.live.times import Time, Timescale, as_seconds, when
-from wgp_agents.live.values import features_of
+from wgp_agents.live.values import check_kinds, features_of
 from wgp_agents.live.watched import Watched
 from wgp_gym.kernels import Kernel
 from wgp_gym.types import Json, Mask
@@ -236,10 +236,10 @@ class LiveBandit(Watched):
     ) -> Decision:
         known, free = answered(session, key, AGAIN)
         follower, rewards = self._follower, self._settings.rewards
-        shown, mask = occasion.shown(self._settings, follower.choices, allowed)
         if known is not None:
-            occasion.check_again(known, mask, allowed)
+            occasion.check_again(known, follower.choices, allowed)
             return self._decision(known)
+        shown, mask = occasion.shown(self._settings, follower.choices, allowed)
         follower.touched = True
         number, learner = follower.count + 1, follower.learner
         action = learner.choose(number, occasion.time, shown, mask)
@@ -378,7 +378,10 @@ class LiveBandit(Watched):
     def add_arm(self, arm: object, features: Mapping[str, object] | None = None) -> None:
         """Take in a new arm, or again one that was removed: see `Arms.add`."""
         with self._follower.session() as session:
-            new = self._trial().add(arm, features, "add_arm")
+            trial = self._trial()
+            if features is None and not trial.has(arm):
+                check_kinds([*trial.arms, arm], "arm", "add_arm")
+            new = trial.add(arm, features, "add_arm")
             row = None if features is None else cast(Json, features_of(features, "add_arm"))
             event = Event("arms", None, {"added": new, "features": row})
             self._follower.rewrite(session, event, session.last + 1)

@@ -93,19 +93,22 @@ class Choices(ABC):
         Raises:
             ValueError: If none may, or one is unknown or was removed.
         """
-        found = self.there.copy()
-        if allowed is not None:
-            if isinstance(allowed, str) or not isinstance(allowed, Sequence | np.ndarray):
-                reject("allowed", owner, "a list of arms", allowed)
-            found = np.zeros(len(self.arms), bool)
-            for arm in allowed:
-                found[self._named(arm, owner)] = True
-            gone = found & ~self.there
-            if gone.any():
-                reject("allowed", owner, "arms that are there", self.arms[int(gone.argmax())])
+        found = self.there.copy() if allowed is None else self.named(allowed, owner)
+        gone = found & ~self.there
+        if gone.any():
+            reject("allowed", owner, "arms that are there", self.arms[int(gone.argmax())])
         if not found.any():
             reject("allowed", owner, "at least one arm that is there", allowed)
         return None if found.all() else found
+
+    def named(self, allowed: Sequence[object], owner: str) -> Mask:
+        """Return which arms a list names, whether they are there or not."""
+        if isinstance(allowed, str) or not isinstance(allowed, Sequence | np.ndarray):
+            reject("allowed", owner, "a list of arms", allowed)
+        found = np.zeros(len(self.arms), bool)
+        for arm in allowed:
+            found[self._named(arm, owner)] = True
+        return found
 
     def _named(self, arm: object, owner: str) -> Indices:
         """Return the arms that one of `allowed` names."""
@@ -234,8 +237,6 @@ class Arms(Choices):
             reject("features", owner, rule, features)
         if self.ordered and not is_plain_number(new):
             reject("arm", owner, "a number, as the others", arm)
-        if not self._features:
-            check_kinds([*self.arms, new], "arm", owner)
         if features is not None:
             row = features_of(features, owner)
             if set(row) != set(self._features[0]):

@@ -73,7 +73,7 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """Open a transaction: committed at the end of its block, rolled back if that raises."""
         if self.is_gone():
-            rule = "a file that stays: it was removed or replaced while it was in use"
+            rule = "a file that stays: it was removed or replaced in use; open the bandit again"
             reject("storage", self.owner, rule, self.place)
         try:
             with self.engine.begin() as connection:

@@ -75,14 +75,19 @@ class Occasion(NamedTuple):
             mask &= np.isin(np.arange(room), [ids.index(cast(str, one)) for one in allowed])
         return None if mask.all() else mask
 
-    def check_again(
-        self, asked: Event, mask: Mask | None, allowed: Sequence[object] | None
-    ) -> None:
-        """Raise ValueError if what was answered to the same key before is not allowed now."""
+    def check_again(self, asked: Event, choices: Choices, allowed: Sequence[object] | None) -> None:
+        """Raise ValueError if what was answered to the same key before is not allowed now.
+
+        Other arms of the list may have gone meanwhile.
+        """
+        if allowed is None:
+            return
         arm, index = asked.data["arm"], cast(int, asked.data["index"])
-        fits = arm in cast("Sequence[object]", allowed or [arm])
         if self.offers is None:
-            fits = allowed is None or mask is None or bool(mask[index])
+            mask = choices.named(allowed, "ask")
+            fits = bool(mask[index])
+        else:
+            fits = arm in list(allowed)
         if not fits:
             rule = f"a list that has {shown(arm)}, the answer to this key before: see `retract`"
             reject("allowed", "ask", rule, allowed)

@@ -265,11 +265,17 @@ def history_of(rows: Sequence[Row], clock: Clock, rewards: Rewards) -> History:
         decision=tuple(row.number for row in rows),
         time=() if clock == "decisions" else tuple(row.asked.time for row in rows),
         reward=tuple(row.reward for row in rows),
-        expected=tuple(number(d.get("mean")) for d in data),
+        expected=tuple(mean_of(one, rewards) for one in data),
         low=tuple(low for low, _ in bands),
         high=tuple(high for _, high in bands),
         memory=tuple(memory_in(d.get("memory")) for d in data),
     )
+
+
+def mean_of(data: Mapping[str, Json], rewards: Rewards) -> float | None:
+    """Return what was expected of a decision, within what rewards can be."""
+    mean = number(data.get("mean"))
+    return None if mean is None else float(rewards.possible(mean))
 
 
 def band_of(data: Mapping[str, Json], rewards: Rewards) -> tuple[float | None, float | None]:

@@ -69,7 +69,7 @@ def check_learners_time(trial: Trial) -> None:
 def check_time_counts(trial: Trial) -> None:
     """Check that an agent for which no time makes a difference does not count plays as time.
 
-    That of such plays as no time lies between may come in any order.
+    Plays between which no time lies may then come in any order.
     """
     run = trial.start(B)
     if not run.agent.takes_elapsed or not timeless(run):
@@ -115,5 +115,6 @@ def plays(agent: Agent) -> list[tuple[Actions, float]]:
     for part in (*rounds, *(-one for one in rounds)):
         for k in range(n):
             chosen = np.full(B, k) if not agent.problem.continuous else np.tile(points[k], (B, 1))
-            found.append((chosen, part * (-1) ** k * (1.0 + 0.01 * k)))
+            # The means that are left, k / 100, differ: ties would be broken by rounding.
+            found.append((chosen, part * (-1) ** k * (1.0 + 0.01 * k) + 0.01 * k))
     return found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wgp_agents.live import LiveBandit
 from wgp_agents.live.choices import Arms, Choices, KnobGrid, Offers, choices_of
 from wgp_agents.live.knobs import Knobs
 
@@ -279,10 +280,10 @@ def test_a_range_written_as_a_list_is_refused_with_the_remedy(kind: str) -> None
 def test_numbers_beside_texts_that_read_as_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match=r"'arms' parameter of Arms.*Got '10.99'"):
         Arms([9.99, "10.99", 11.99])
-    named = Arms([9.99, "auto"])
+    named = LiveBandit(Arms([9.99, "auto"]))
     with pytest.raises(ValueError, match=r"'arm' parameter of add_arm.*Got '10'"):
-        named.add("10", None, "add_arm")
-    named.add("off", None, "add_arm")
+        named.add_arm("10")
+    named.add_arm("off")
     assert Arms(["9.99", "10.99"]).independent
     old: dict[str, object] = {"kind": "Arms", "arms": [1, "2"], "features": None}
     assert choices_of(old).arms == [1, "2"]  # a log of before can be read

@@ -22,6 +22,7 @@ BLOCKED_FROM = 2**22  # numbers in a table, beyond which its columns are found i
 ONE_BY_ONE = 256  # and columns that never are
 CANDIDATES = 256  # points among which the pivots of a block are found
 ROWS = 16  # columns for which there is room at first
+DIAGONAL = "a kernel whose `diagonal` returns its k(x, x)"
 PSD = "positive semi-definite (a table that was rounded needs a nugget)"
 WORKED_ON = 2**16  # numbers that are worked on together: they fit the cache
 APART = 1e-3  # of the largest k(x, x): more than rounding, in single precision, explains
@@ -165,7 +166,7 @@ class PivotedColumns:
     def _add(self, column: Array, pivot: int) -> None:
         """Take a column out of the residuals."""
         left = self._left - column**2
-        if left.min() < -APART * self._prior.max():
+        if left.min() < -APART * self.residuals[0]:
             reject("kernel", "exact_features", PSD, self._source)
         self._left = np.maximum(left, 0.0)
         self._left[pivot] = 0.0
@@ -182,9 +183,8 @@ class PivotedColumns:
                 rows = np.concatenate([rows, np.empty((min(j, most - j), n))])
             column = rows[j]
             column[:] = self._entries(None, np.array([pivot]))[:, 0]
-            if abs(column[pivot] - self._prior[pivot]) > APART * self._prior.max():
-                rule = "a kernel whose `diagonal` returns its k(x, x)"
-                reject("kernel", "exact_features", rule, self._source)
+            if abs(column[pivot] - self._prior[pivot]) > APART * self.residuals[0]:
+                reject("kernel", "exact_features", DIAGONAL, self._source)
             subtract_products(rows[:j], rows[:j, pivot].copy(), column, room)
             column /= np.sqrt(self._left[pivot])
             self._add(column, pivot)

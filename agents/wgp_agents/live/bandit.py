@@ -379,9 +379,9 @@ class LiveBandit(Watched):
         """Take in a new arm, or again one that was removed: see `Arms.add`."""
         with self._follower.session() as session:
             trial = self._trial()
-            if features is None and not trial.has(arm):
-                check_kinds([*trial.arms, arm], "arm", "add_arm")
             new = trial.add(arm, features, "add_arm")
+            if features is None and not self._follower.choices.has(new):
+                check_kinds(trial.arms, "arm", "add_arm")
             row = None if features is None else cast(Json, features_of(features, "add_arm"))
             event = Event("arms", None, {"added": new, "features": row})
             self._follower.rewrite(session, event, session.last + 1)

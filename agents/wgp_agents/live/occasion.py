@@ -83,12 +83,8 @@ class Occasion(NamedTuple):
         if allowed is None:
             return
         arm, index = asked.data["arm"], cast(int, asked.data["index"])
-        if self.offers is None:
-            mask = choices.named(allowed, "ask")
-            fits = bool(mask[index])
-        else:
-            fits = arm in list(allowed)
-        if not fits:
+        here = self.offers is None
+        if not (choices.named(allowed, "ask")[index] if here else arm in list(allowed)):
             rule = f"a list that has {shown(arm)}, the answer to this key before: see `retract`"
             reject("allowed", "ask", rule, allowed)
 

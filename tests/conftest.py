@@ -3,7 +3,7 @@
 import functools
 import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +175,12 @@ def kinds() -> list[str]:
         surrogate = type(getattr(specimen(name), "surrogate", None))
         found.setdefault((AGENTS[name].family, agent_class(name).__base__, surrogate), name)
     return list(found.values())
+
+
+def by_kind(names: Iterable[str], *others: str) -> list[object]:
+    """Return agents as parameters: one of each kind, and others; the rest are marked slow."""
+    quick = {*kinds(), *others}
+    return [pytest.param(one, marks=() if one in quick else pytest.mark.slow) for one in names]
 
 
 def field(name: str) -> str:

@@ -96,6 +96,7 @@ def test_nothing_between_a_checkpoint_and_its_restoration_leaves_a_trace(
     play(agent, env, observation, 5)  # and it goes on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ["ppo", "recurrent-ppo"])
 def test_a_trained_agent_comes_back_too(algo: str, tmp_path: Path) -> None:
     env: Any = gymnasium.make(TASK, **(SMALL | {"horizon": 60}))

@@ -23,6 +23,7 @@ SHORT: dict[str, JSON] = {"horizon": 24, "points_per_dim": 10}
 EACH = 64 * 24  # steps of a round
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     settings = Settings(batch=32, minibatch=32, epochs=2)
     kwargs: dict[str, JSON] = {
@@ -36,6 +37,7 @@ def test_it_learns() -> None:
     assert np.mean(regrets[-4:]) < 0.6 * np.mean(regrets[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algo", "trainer", "each"),
     [("in-context", InContextTrainer, EACH), ("learned-wgp-ucb", GateTrainer, 16 * 24)],
@@ -69,6 +71,7 @@ def test_a_training_that_was_interrupted_gives_the_same_model(
     assert not halved.with_suffix(".training").exists()
 
 
+@pytest.mark.slow
 def test_a_model_that_is_done_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

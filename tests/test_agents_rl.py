@@ -265,6 +265,7 @@ every_algorithm = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @every_algorithm
 def test_each_algorithm_solves_two_tasks(algo: str, trained: Trained) -> None:
     model = trained(algo)
@@ -341,6 +342,7 @@ def test_the_learning_rate_never_turns_negative() -> None:
     assert [Linear(2.0)(left) for left in (1.0, 0.5, -0.1)] == [2.0, 1.0, 0.0]
 
 
+@pytest.mark.slow
 def test_the_command_trains_on_the_task_that_it_is_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

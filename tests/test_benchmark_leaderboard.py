@@ -78,6 +78,7 @@ def test_standings_by_hand() -> None:
     assert (one.worst, two.worst, chance.worst) == (2.0, 4.0, 8.0)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_ratio_holds_what_it_should() -> None:
     """Of 300 draws 92 % cover; half the width covers 66 %, twice the width all."""
     rng, inside = np.random.default_rng(0), 0
@@ -106,6 +107,7 @@ def test_no_regret_is_a_thousandth_of_random_plays() -> None:
     assert chance.ratio.value == pytest.approx(1000.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters", "facts"),
     [
@@ -149,6 +151,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suites, "AGENTS", few)
 
 
+@pytest.mark.slow
 def test_a_stranger_adds_a_row_in_one_file(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,6 +184,7 @@ def test_a_stranger_adds_a_row_in_one_file(
     assert (out / "leaderboard.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_an_agent_that_fails_costs_the_others_nothing(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

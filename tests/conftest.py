@@ -107,7 +107,15 @@ def readable(variant: Variant) -> str:
     return "-".join([name.removeprefix("WGPBandit-").removesuffix("-v0"), *words])
 
 
-@pytest.fixture(params=variants(), ids=readable)
+def quick_or_slow(variant: Variant) -> object:
+    """Return a variant as a parameter: those that all synthetic tasks have are quick for one."""
+    name, parameters = variant
+    slow = parameters in SYNTHETIC_VARIANTS and name != "WGPBandit-Abrupt-v0"
+    marks = pytest.mark.slow if slow else ()
+    return pytest.param(variant, id=readable(variant), marks=marks)
+
+
+@pytest.fixture(params=map(quick_or_slow, variants()))
 def variant(request: pytest.FixtureRequest) -> Variant:
     """An id and its parameters: every registered id, bare and in its variants."""
     chosen: Variant = request.param

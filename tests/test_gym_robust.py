@@ -19,7 +19,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import as_arms, tasks_of
+from conftest import as_arms, by_kind, tasks_of
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
@@ -344,7 +344,7 @@ def test_environments_touch_no_global_generator(variant: Variant, seed: int | No
 
 
 @pytest.mark.usefixtures("untouched")
-@pytest.mark.parametrize("name", wgp_agents.names())
+@pytest.mark.parametrize("name", by_kind(wgp_agents.names()))
 def test_agents_touch_no_global_generator(name: str) -> None:
     for env in (env for env_id in tasks_of(name) for env in made_in_two_ways(env_id, {})):
         observation, _ = env.reset()

@@ -527,7 +527,7 @@ def test_before_anything_was_told_the_report_has_no_numbers(reward: Any) -> None
     decision = bandit.ask()
     report = bandit.report()
     assert {(arm.mean, arm.low, arm.high) for arm in report.arms} == {(None, None, None)}
-    assert (report.noise_std, report.drift) == (None, None)
+    assert (report.noise_std, report.drift, report.memory) == (None, None, None)
     assert re.search(r"10 +- +- +- ", report.table())
     bandit.tell(decision, 1.0)
     bandit.tell(bandit.ask(), 1.0)  # of one size nobody knows how large noise is

@@ -17,7 +17,7 @@ from wgp_agents.base import Agent
 from wgp_agents.late_rewards import LateRewards
 from wgp_agents.registry import make
 from wgp_gym.types import Array
-from wgp_gym.validation import reject, seed_list
+from wgp_gym.validation import reject, seed_list, shown
 
 __all__ = ["Evaluation", "Model", "act", "all_over", "evaluate"]
 
@@ -117,8 +117,8 @@ def evaluate(
 
     Raises:
         ValueError: If there is no seed, `env` is none of these or of another task than that of an
-            `Agent`, a model was trained on observations of another shape, or episodes played at
-            once end at different steps.
+            `Agent`, a model was trained on other spaces of observations or actions, or episodes
+            played at once end at different steps.
     """
     checked = checked_seeds(seeds)
     made = isinstance(env, str)
@@ -210,15 +210,26 @@ def seated(player: Player, env: Any) -> Agent | Model:
         return player
     if not hasattr(player, "predict"):
         reject("player", "evaluate", PLAYERS, player)
-    shape = getattr(getattr(player, "observation_space", None), "shape", None)
-    space = getattr(env, "single_observation_space", env.observation_space)
-    if shape is not None and shape != space.shape:
-        rule = (
-            f"one that shows observations of shape {shape}, as the model was trained on: put it in "
-            "the wrappers of its training, as HistoryObservation"
-        )
-        reject("env", "evaluate", rule, space.shape)
+    check_spaces(player, env)
     return player
+
+
+def check_spaces(model: Model, env: Any) -> None:
+    """Raise ValueError if a model says that it was trained on other spaces than those of `env`."""
+    single = "single_" if isinstance(env, VectorEnv) else ""
+    remedy = "put it in the wrappers of its training, as HistoryObservation"
+    for kind in ("observation", "action"):
+        trained, space = (
+            getattr(model, f"{kind}_space", None),
+            getattr(env, f"{single}{kind}_space"),
+        )
+        if trained is None or trained == space:
+            continue
+        known, found = shown(trained), space
+        if trained.shape != space.shape:
+            known, found = f"shape {trained.shape}", space.shape
+        rule = f"one whose {kind}s are of {known}, as the model was trained on: {remedy}"
+        reject("env", "evaluate", rule, found)
 
 
 def learned(agent: Agent, env: Any, seeds: list[int]) -> Array:

@@ -175,7 +175,8 @@ def test_a_model_of_other_observations_of_as_many_numbers() -> None:
     """Five plays of 3 numbers are 4 frames of 4, and 34 are one arm's row of 100."""
     task = gymnasium.make(TASK, horizon=8)
     stack = FlattenObservation(FrameStackObservation(task, 4))
-    for env in (stack, OneHotHistory(task, 1), OneHotHistory(task, 2)):
+    others: list[Any] = [stack, OneHotHistory(task, 1), OneHotHistory(task, 2)]
+    for env in others:
         model = stable_baselines3.PPO("MlpPolicy", env, n_steps=4, batch_size=4)
         with pytest.raises(ValueError, match="'model' parameter of SB3Agent must be trained on wh"):
             wgp_agents.make("ppo", env, model=model)

@@ -116,8 +116,7 @@ class DelayedRewards(
     The reward of step t is known at the end of step t + D, D the delay, drawn for each play; with
     the probability `missing` it never is, and neither is one that would come after step T. All is
     drawn at reset, from the seed and the number of the episode alone, from a stream of its own:
-    functions and noise stay those of the bare environment. A wrapper serves every task alike, and
-    agents, which take feedback whenever it comes, need not know of it.
+    functions and noise stay those of the bare environment. A wrapper serves every task alike.
 
     - `reward` is the sum of the rewards that arrive now, 0.0 where there are none, so that a return
       is the sum of what was seen.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NoReturn, Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -90,7 +90,7 @@ class PolicyPlayer(Agent, ABC):
         self._fresh = np.ones(batch, bool)
         self._seen = np.zeros(batch, np.int64)
 
-    def _check_plays(self, space: spaces.Space[Any] | None) -> None:
+    def _check_plays(self, space: spaces.Space[Action] | None) -> None:
         """Refuse a model whose observations are of the size of a history, and something else.
 
         One-hot rows and stacks of frames may be. A history's plays all have the same bounds.

@@ -14,6 +14,7 @@ from wgp_agents import cli
 from wgp_agents.algorithms.learned.in_context.model import FOLDER, read_model
 from wgp_agents.algorithms.learned.weights_file import model_file, state_file
 from wgp_agents.benchmark.files import JSON
+from wgp_agents.core.state_file import unpacked, write_file
 from wgp_agents.training import learner
 from wgp_agents.training.gate import GateTrainer
 from wgp_agents.training.in_context import InContextTrainer, Settings
@@ -84,6 +85,12 @@ def test_a_model_that_is_done_is_not_trained_again(
     assert train("in-context", TASK, path, steps=1, kwargs=SHORT) == curve
     with pytest.raises(ValueError, match="training"):
         train("in-context", TASK, path, steps=2, kwargs=SHORT)
+    state = unpacked(path.read_bytes())
+    notes = json.loads(str(state["notes"]))
+    del notes["curve"]
+    write_file(state | {"notes": json.dumps(notes)}, path)
+    with pytest.raises(ValueError, match="does not say how"):
+        train("in-context", TASK, path, steps=1, kwargs=SHORT)
 
 
 def test_the_command_tells_of_the_weights_that_it_writes(

@@ -113,7 +113,7 @@ def train(
     with locked(path.with_name(f".{path.stem}.lock")):
         if (curve := finished(algo, path, notes)) is not None:
             tqdm.write(f"{path} was trained before, with these settings.", file=sys.stderr)
-            if curve and not path.with_suffix(".csv").exists():
+            if not path.with_suffix(".csv").exists():
                 write_csv(path.with_suffix(".csv"), curve)
             return curve
         trainer = LEARNERS[algo](worlds, seed, environment != GENERAL)
@@ -129,7 +129,7 @@ def finished(algo: str, path: Path, notes: Mapping[str, object]) -> list[dict[st
     """Return the learning curve of weights that were trained so; None where there are none.
 
     Raises:
-        ValueError: If they were trained otherwise.
+        ValueError: If they were trained otherwise, or do not say how.
     """
     if not path.exists() or state_file(path).exists():
         return None
@@ -140,7 +140,9 @@ def finished(algo: str, path: Path, notes: Mapping[str, object]) -> list[dict[st
     if found := diff_settings({name: was.get(name) for name in notes}, dict(notes)):
         raise_other_results(path, "training", found)
     curve = was.get("curve")
-    return [dict(point) for point in curve] if isinstance(curve, list) else []
+    if not isinstance(curve, list) or not curve:
+        raise ValueError(f"{path} does not say how it was trained. Remove it.")
+    return [dict(point) for point in curve]
 
 
 def state_in(file: Path) -> State:

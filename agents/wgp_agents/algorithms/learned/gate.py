@@ -74,11 +74,16 @@ def load_gate(gate: str | PathLike[str], owner: str) -> Gate:
     if gate == "untrained":
         return untrained()
     if gate in SHIPPED:
-        return read_gate(str(FOLDER / f"{gate}.npz"), owner)
-    return read_gate.__wrapped__(fspath(gate), owner)  # a file of one's own may change
+        return read_shipped(gate, owner)
+    return read_gate(fspath(gate), owner)
 
 
 @lru_cache(8)
+def read_shipped(name: str, owner: str) -> Gate:
+    """Return one of `SHIPPED`, whose file stays as it is; a file of one's own may change."""
+    return read_gate(str(FOLDER / f"{name}.npz"), owner)
+
+
 def read_gate(path: str, owner: str) -> Gate:
     """Return the gate in a file.
 

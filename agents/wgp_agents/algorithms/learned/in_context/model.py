@@ -69,13 +69,18 @@ def load_model(model: str | PathLike[str], owner: str) -> Model:
         ValueError: If there is no such file, or it is damaged.
     """
     if isinstance(model, str) and model in SHIPPED:
-        return read_model(str(FOLDER / f"{model}.npz"), owner)
+        return read_shipped(model, owner)
     if not isinstance(model, (str, PathLike)):
         reject("model", owner, f"one of {', '.join(map(repr, SHIPPED))}, or a file", model)
-    return read_model.__wrapped__(fspath(model), owner)  # a file of one's own may change
+    return read_model(fspath(model), owner)
 
 
 @lru_cache(8)
+def read_shipped(name: str, owner: str) -> Model:
+    """Return one of `SHIPPED`, whose file stays as it is; a file of one's own may change."""
+    return read_model(str(FOLDER / f"{name}.npz"), owner)
+
+
 def read_model(path: str, owner: str) -> Model:
     """Return the model in a file.
 

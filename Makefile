@@ -21,14 +21,14 @@ models: .venv/rl.stamp
 	$(BIN)/python -m scripts.train_models
 
 # mypy has one process, and the tests one for each core: side by side, none waits for another.
-test: style .venv/browser.stamp .venv/postgres.stamp
+test: style .venv/postgres.stamp
 	$(MAKE) --no-print-directory --jobs=2 types quick-tests
 
-quick-tests: .venv/browser.stamp .venv/postgres.stamp
+quick-tests: .venv/postgres.stamp
 	$(PYTEST)
 
 # What is slow by nature; then all other tests with every index in a compiled loop checked.
-test-slow: .venv/browser.stamp .venv/postgres.stamp
+test-slow: .venv/browser.stamp
 	$(PYTEST) -m slow
 	NUMBA_BOUNDSCHECK=1 $(PYTEST)
 
@@ -62,19 +62,19 @@ types: .venv/dev.stamp
 	$(PIP) -e '.[rl,tables,dask,live,postgres,docs,dev]'
 	touch $@
 
-# The report's page is tested in a real browser. The continuous integration gets one; elsewhere,
-# those tests are skipped where there is none.
-.venv/browser.stamp: .venv/dev.stamp
-	if [ "$$CI" = true ] && ! command -v chromedriver >/dev/null; then \
-	  { apt-get -qq update && apt-get -qq -y install chromium chromium-driver >/dev/null; } || \
-	  echo "There is no Chromium: the tests of the report's page in a browser are skipped."; fi
-	touch $@
-
-# So are live bandits in a real PostgreSQL, which the tests start and stop themselves.
-.venv/postgres.stamp: .venv/browser.stamp
+# Live bandits are tested in a real PostgreSQL, which the tests start and stop themselves. The
+# continuous integration gets one; elsewhere, those tests are skipped where there is none.
+.venv/postgres.stamp: .venv/dev.stamp
 	if [ "$$CI" = true ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
 	  { apt-get -qq update && apt-get -qq -y install postgresql >/dev/null; } || \
 	  echo "There is no PostgreSQL: the tests of live bandits in it are skipped."; fi
+	touch $@
+
+# So are pages in a real browser.
+.venv/browser.stamp: .venv/postgres.stamp
+	if [ "$$CI" = true ] && ! command -v chromedriver >/dev/null; then \
+	  { apt-get -qq update && apt-get -qq -y install chromium chromium-driver >/dev/null; } || \
+	  echo "There is no Chromium: the tests of pages in a browser are skipped."; fi
 	touch $@
 
 # A place of its own: RLlib asks for an older gymnasium.

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,15 @@ def readable(variant: Variant) -> str:
     return "-".join([name.removeprefix("WGPBandit-").removesuffix("-v0"), *words])
 
 
-@pytest.fixture(params=variants(), ids=readable)
+def quick_or_slow(variant: Variant) -> object:
+    """Return a variant as a parameter: those that all synthetic tasks have are quick for one."""
+    name, parameters = variant
+    slow = parameters in SYNTHETIC_VARIANTS and name != "WGPBandit-Abrupt-v0"
+    marks = pytest.mark.slow if slow else ()
+    return pytest.param(variant, id=readable(variant), marks=marks)
+
+
+@pytest.fixture(params=map(quick_or_slow, variants()))
 def variant(request: pytest.FixtureRequest) -> Variant:
     """An id and its parameters: every registered id, bare and in its variants."""
     chosen: Variant = request.param
@@ -175,6 +183,12 @@ def kinds() -> list[str]:
         surrogate = type(getattr(specimen(name), "surrogate", None))
         found.setdefault((AGENTS[name].family, agent_class(name).__base__, surrogate), name)
     return list(found.values())
+
+
+def by_kind(names: Iterable[str], *others: str) -> list[object]:
+    """Return agents as parameters: one of each kind, and others; the rest are marked slow."""
+    quick = {*kinds(), *others}
+    return [pytest.param(one, marks=() if one in quick else pytest.mark.slow) for one in names]
 
 
 def field(name: str) -> str:

@@ -126,6 +126,7 @@ def test_its_memory_shortens_at_a_change_and_grows_again() -> None:
     assert (later > 60).mean() > 0.7
 
 
+@pytest.mark.slow
 def test_in_a_world_at_rest_it_is_not_far_from_who_knows_it() -> None:
     # over nine blocks of 30 seeds 13 to 15, and 0.37 to 2.14 times igp-ucb's, which now and then
     # stays at a wrong arm; of this block 14 and 0.37
@@ -254,6 +255,7 @@ def test_a_width_of_zero_plays_the_mean_and_a_wide_one_the_unknown() -> None:
             agent.observe(arm, math.sin(3 * arm) + t / 30)
 
 
+@pytest.mark.slow
 def test_exploration_plays_all_arms_alike_at_its_rate() -> None:
     # 40,000 plays; of a right agent the share of each other arm is 0.015, with a std of 0.0006
     batch = BanditProblem(SquaredExponential(0.2), LINE, 500, np.full(400, 0.1))

@@ -72,6 +72,7 @@ def dense(
 
 # Over 6 seeds the best bound of a fine grid was above that of the play by at most 1e-7 (d = 1),
 # 0.003 (2) and 0.005 (3) of the width: one climb may end on the second best hill.
+@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "share", "fine"), [(1, 1e-5, 2_001), (2, 0.05, 61), (3, 0.05, 18)])
 def test_it_plays_the_top_of_the_dense_bound_and_learns_of_it(
     dim: int, share: float, fine: int
@@ -106,6 +107,7 @@ def test_it_plays_the_top_of_the_dense_bound_and_learns_of_it(
     assert (np.array(off) > 1e-3).mean() > 0.6  # most plays are off the grid, not in a corner
 
 
+@pytest.mark.slow
 def test_time_and_open_plays_count_at_the_point_played() -> None:
     problem = box(2)
     agent, now = made(problem, **ONE_MODEL), 0.0
@@ -154,6 +156,7 @@ def played(agent: AdaptiveWGPUCB, steps: int = 25, first: int = 0) -> list[Float
     return found + [np.asarray(one).reshape(len(found[0]), -1) for one in told]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "kernel"), [(1, SE(0.2)), (2, SE(0.2)), (3, Matern(0.4, 2.5))])
 def test_learner_i_does_not_depend_on_the_others(dim: int, kernel: Kernel) -> None:
     many = played(made(box(dim, kernel, 3), 7), 13)
@@ -165,6 +168,7 @@ def test_learner_i_does_not_depend_on_the_others(dim: int, kernel: Kernel) -> No
     assert not np.array_equal(many[-1][0], many[-1][2])
 
 
+@pytest.mark.slow
 def test_each_learner_climbs_by_the_width_of_its_own_model() -> None:
     agent, rng = made(box(2, batch=4), 5), np.random.default_rng(0)
     drifts = set()
@@ -191,6 +195,7 @@ def test_each_learner_climbs_by_the_width_of_its_own_model() -> None:
     assert any(len(set(row)) > 1 for row in drifts)
 
 
+@pytest.mark.slow
 def test_states_and_copies_go_on_alike() -> None:
     agent = made(box(2, batch=2), 3, exploration=0.1)
     played(agent, 12)
@@ -202,6 +207,7 @@ def test_states_and_copies_go_on_alike() -> None:
             assert np.array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_another_unit_of_rewards_changes_nothing() -> None:
     one, other = made(box(2)), made(box(2))
     for t in range(25):
@@ -211,6 +217,7 @@ def test_another_unit_of_rewards_changes_nothing() -> None:
         other.observe(point, 2.0**30 * paid(point, t))
 
 
+@pytest.mark.slow
 def test_exploration_plays_points_of_the_grid_at_its_rate() -> None:
     # 1,200 plays; the share has a std of 0.013, that of each point 0.006
     agent = made(box(1, batch=20), exploration=0.3, width=0.0, **ONE_MODEL)

@@ -328,7 +328,14 @@ def cut_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(banks, "CUT", SEEN)
 
 
-@pytest.mark.parametrize("case", KERNELS)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param("full rank", marks=pytest.mark.slow),
+        pytest.param("truncated", marks=pytest.mark.slow),
+        "one kernel",
+    ],
+)
 def test_the_bank_is_that_of_dense_matrices(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels, most = KERNELS[case]
     monkeypatch.setattr("wgp_agents.gp.surrogates.kernel_features.MAX_FEATURES", most)

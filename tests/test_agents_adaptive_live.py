@@ -57,6 +57,7 @@ def test_a_constant_reward_says_that_all_arms_are_alike(reward: float, steps: in
 
 # Each of 20 learners found it within 45, 61 and 75 steps; 0.99, 0.91 and 0.90 of their last 100
 # plays were on it, 0.98, 0.28 and 0.25 of those of the worst.
+@pytest.mark.slow
 @pytest.mark.parametrize("best", [0, 7, 13])
 def test_an_arm_that_pays_more_after_1000_equal_rewards_is_found(best: int) -> None:
     agent = AdaptiveWGPUCB(line(batch=5))
@@ -66,6 +67,7 @@ def test_an_arm_that_pays_more_after_1000_equal_rewards_is_found(best: int) -> N
     assert (plays[1350:] == best).mean() > 0.75
 
 
+@pytest.mark.slow
 def test_a_scale_that_has_faded_to_nought_cuts_nothing() -> None:
     # one reward whose square is hardly a number, nothing for long, then rewards of 0, 1 and 2
     rng = np.random.default_rng(0)
@@ -95,11 +97,13 @@ EXTREMES: dict[str, Callable[[Any, int], float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EXTREMES)
 def test_rewards_of_any_size_leave_numbers(case: str) -> None:
     live(AdaptiveWGPUCB(line()), EXTREMES[case], 250)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [2.0**100, 2.0**-498])
 def test_rewards_of_any_unit_are_learned_from(unit: float) -> None:
     def _plays(unit: float) -> NDArray[np.int64]:
@@ -112,6 +116,7 @@ def test_rewards_of_any_unit_are_learned_from(unit: float) -> None:
     assert GOOD[plays[100:]].mean() > 0.95  # of 100 learners 0.999
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("df", "scale", "least"), [(1, 0.05, 0.5), (3, 0.2, 0.95)])
 def test_heavy_tails(df: int, scale: float, least: float) -> None:
     # of 100 learners 0.81 and 0.99 in the last 100 steps; chance 0.2
@@ -141,6 +146,7 @@ ODD = {  # what is added to the reward of a step, and the least share of good pl
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ODD)
 def test_odd_rewards_are_soon_forgotten(case: str) -> None:
     added, least = ODD[case]
@@ -150,6 +156,7 @@ def test_odd_rewards_are_soon_forgotten(case: str) -> None:
     assert GOOD[plays[200:]].mean() > least
 
 
+@pytest.mark.slow
 def test_one_odd_reward_in_a_hundred() -> None:
     # of 100 learners 0.995; where surprises are not cut, 0.68
     rng = np.random.default_rng(1)
@@ -163,6 +170,7 @@ def test_one_odd_reward_in_a_hundred() -> None:
     assert GOOD[plays[200:]].mean() > 0.95
 
 
+@pytest.mark.slow
 def test_a_unit_that_grows_by_100_in_mid_run() -> None:
     # of 100 learners 0.999 before, 0.978 at the end, and scales of 41 to 120
     rng = np.random.default_rng(0)
@@ -205,6 +213,7 @@ def test_ten_thousand_arms() -> None:
     assert len(set(plays)) > 5
 
 
+@pytest.mark.slow
 def test_a_long_run_stays_in_order() -> None:
     # the least eigenvalue of any covariance was 1e-7
     agent = AdaptiveWGPUCB(line(horizon=5000), drifts=(0.0, 0.01), noise_ratios=(1e-3, 0.1))

@@ -48,6 +48,7 @@ def variances(bank: LazyBank, i: int, q: int) -> Floats:
     return found
 
 
+@pytest.mark.slow
 def test_plays_are_those_of_a_bank_that_computes_every_variance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -90,6 +91,7 @@ def played(agent: AdaptiveWGPUCB, steps: range) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_saving_and_going_back_change_no_play(monkeypatch: pytest.MonkeyPatch) -> None:
     agent, plain = made(None, True, monkeypatch), made(None, False, monkeypatch)
     assert played(agent, range(30)) == played(plain, range(30))

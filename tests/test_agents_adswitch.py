@@ -123,6 +123,7 @@ class Printed:
         self.evictions += len(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 7, 11])
 def test_a_whole_run_is_the_printed_one(seed: int) -> None:
     agent = AdSwitch(problem(3), **SHARP, resolution=10**6)
@@ -147,6 +148,7 @@ def test_a_whole_run_is_the_printed_one(seed: int) -> None:
         assert sum(getattr(book, what) for book in books) > 2, what
 
 
+@pytest.mark.slow
 def test_checks_begin_with_their_probabilities() -> None:
     batch = 10_000
     agent = AdSwitch(problem(batch, horizon=2), eviction=1e-6, detection=40.0, gap_divisor=8.0)
@@ -178,6 +180,7 @@ def first_episodes(resolution: int, means: Floats, batch: int = 30) -> NDArray[n
     return found
 
 
+@pytest.mark.slow
 def test_it_sees_changes_and_seldom_what_is_none() -> None:
     # The fall is seen after 6 plays, 0.83 of the rises within 1,000 steps.
     still = np.tile([0.9, 0.1, 0.1, 0.1], (2000, 1))
@@ -225,6 +228,7 @@ def test_a_good_arm_that_is_seldom_there_keeps_none_alive() -> None:
     assert evicted[True] <= evicted[False] + 5
 
 
+@pytest.mark.slow
 def test_it_follows_a_change_that_elimination_does_not() -> None:
     # The best arm becomes the worst halfway: elimination alone loses 800 from then on. The whole
     # regret on seeds 1 to 6: 275 to 282.

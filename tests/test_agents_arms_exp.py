@@ -192,6 +192,7 @@ def test_exp3_keeps_its_published_bound() -> None:
     assert 200 < regret < 2.63 * math.sqrt(3000 * 5 * math.log(5))
 
 
+@pytest.mark.slow
 def test_a_window_follows_a_change_better_than_exp3_s() -> None:
     """The first experiment of Garivier and Moulines, whose abstract says so, up to t = 5,000.
 

@@ -155,6 +155,7 @@ def coverage(name: str, env: Any, steps: int, every: int = 4) -> tuple[float, fl
     return float(np.mean(held)), float(np.mean(at_play)), float(np.mean(plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.1, 1.0])
 @pytest.mark.parametrize("name", ["adaptive-wgp-ucb", "tv-gp-ucb"])
 def test_bands_of_functions_drawn_from_the_model_hold_95_of_100(name: str, noise: float) -> None:
@@ -165,6 +166,7 @@ def test_bands_of_functions_drawn_from_the_model_hold_95_of_100(name: str, noise
     assert 0.9 < play < 0.9995
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "noise"), [(ABRUPT, 0.1), (ABRUPT, 1.0), ("Slow", 1.0)])
 @pytest.mark.parametrize("name", ["adaptive-wgp-ucb", "gp-ucb", "wgp-ucb"])
 def test_bands_hold_where_the_agent_s_own_model_fails(name: str, task: str, noise: float) -> None:

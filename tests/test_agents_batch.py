@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import GAUSSIAN_PROCESSES, field, tasks_of
+from conftest import GAUSSIAN_PROCESSES, by_kind, field, tasks_of
 from numpy.typing import NDArray
 
 import wgp_agents
@@ -21,7 +21,7 @@ LOOKED_AT = {0, 1, 2, 3, 31, 32, 63, 64, 96, 97, 98, 99}  # of 100 learners
 FORGETTING: dict[str, Any] = {"discount": 0.9, "window": 10, "restart_period": 13}
 SHORT: dict[str, Any] = {"discounts": (0.8, 1.0), "hidden": 8, "updates": 1}  # less work
 
-every_agent = pytest.mark.parametrize("name", wgp_agents.names())
+every_agent = pytest.mark.parametrize("name", by_kind(wgp_agents.names(), "random", "oracle"))
 
 
 def forgetting(name: str) -> dict[str, Any]:
@@ -174,6 +174,7 @@ def test_gymnasiums_own_vector_environments_serve_as_well(name: str) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_environments_in_other_processes_serve_as_well() -> None:
     native = make_vec(ABRUPT, 2)
     far = make_vec(ABRUPT, 2, "async", vector_kwargs={"context": "spawn"})

@@ -58,12 +58,14 @@ def process(code: str) -> tuple[str, str]:
     return done.stdout.strip(), done.stderr
 
 
+@pytest.mark.slow
 def test_the_next_process_reads_what_one_compiled(home: Path) -> None:
     assert process(READ) == ("0", "")
     assert process(READ) == ("1", "")
     assert kept(home)
 
 
+@pytest.mark.slow
 def test_agents_play_without_a_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "file").touch()
     monkeypatch.setenv("HOME", str(home / "file" / "home"))
@@ -71,6 +73,7 @@ def test_agents_play_without_a_home(home: Path, monkeypatch: pytest.MonkeyPatch)
     assert warning.count("Set NUMBA_CACHE_DIR to a folder that can be written.") == 1
 
 
+@pytest.mark.slow
 def test_agents_play_where_numba_has_no_such_cache() -> None:
     other = "import numba.core.caching as own; del own.CompileResultCacheImpl\n"
     _, warning = process(other + PLAY)

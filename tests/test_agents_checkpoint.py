@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import LEARNERS, field, fits
+from conftest import LEARNERS, by_kind, field, fits
 from numpy.typing import NDArray
 from small_model import SMALL, TASK, small_model
 
@@ -21,7 +21,7 @@ from wgp_agents.gp.surrogates.weighted import RestartSurrogate
 from wgp_agents.registry import AGENTS, agent_class, agent_parameters
 
 TRAINED = [name for name in wgp_agents.names() if "model" in agent_parameters(name)]
-every_agent = pytest.mark.parametrize("name", wgp_agents.names())
+every_agent = pytest.mark.parametrize("name", by_kind(wgp_agents.names(), "random", "oracle"))
 OPTIONS: dict[str, Any] = {"window": 6, "restart_period": 7, "block_length": 9, "hidden": 8}
 SHOWN = ("arms", "allowed", "_unanswered", "action_set", "model.action_set")
 FREE = tuple(f"agent.{name}" for name in ("_streams", *SHOWN))  # may change with any choice
@@ -96,6 +96,7 @@ def test_nothing_between_a_checkpoint_and_its_restoration_leaves_a_trace(
     play(agent, env, observation, 5)  # and it goes on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ["ppo", "recurrent-ppo"])
 def test_a_trained_agent_comes_back_too(algo: str, tmp_path: Path) -> None:
     env: Any = gymnasium.make(TASK, **(SMALL | {"horizon": 60}))

@@ -46,6 +46,7 @@ def posterior_of_one_arm(weight: float) -> tuple[Array, Array]:
     return 0.7 * share, np.sqrt(K.diagonal() - share * K[:, ARM])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("discount", "steps"), [(0.5, 1_050), (0.97, 24_000), (0.9, 200_000)])
 def test_weights_that_fade_leave_no_denormal_number(discount: float, steps: int) -> None:
     agent = played_for_ever("wgp-ucb", steps, discount=discount, regularization=LAMBDA)

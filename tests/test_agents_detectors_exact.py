@@ -183,6 +183,7 @@ def test_halves_that_differ_by_the_threshold_give_no_alarm(binary: bool) -> None
     assert sum(one.ties for one in exact) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bernoulli", [True, False])
 def test_no_likelihood_ratio_meets_its_threshold(bernoulli: bool) -> None:
     # The threshold is a logarithm: the statistics of these runs stay 1e-5 of it away, and more.

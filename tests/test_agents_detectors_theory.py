@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from wgp_agents.detectors import CUSUM, GLR, PageHinkley, TwoWindowMean
@@ -28,6 +29,7 @@ def coins(streams: int, *chances: float, each: int, seed: int = 0) -> Values:
     return (rng.random((streams, each * len(chances))) < np.repeat(chances, each)).astype(float)
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_promised() -> None:
     n, still = 400, coins(250, 0.5, each=400)
     # GLR, kl: 0.20 to 0.28 of them at delta = 1 on seeds 0 to 7

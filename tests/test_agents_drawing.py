@@ -70,6 +70,7 @@ def test_the_embedding_is_cosines_alone_and_times_the_reward(dim: int) -> None:
         np.testing.assert_allclose(found[row], expected, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_arms_are_drawn_as_often_as_the_policy_says() -> None:
     made = model("ppo", points_per_dim=4)
     row = np.array([[0.1, 1, 0.3, 0.8, 1, 0.9, -1.0]], np.float32)
@@ -155,6 +156,7 @@ def single() -> gymnasium.Env[Any, Any]:
     return gymnasium.make(TASK, horizon=12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", ["bare", "Monitor", "DummyVecEnv", "SubprocVecEnv"])
 @pytest.mark.parametrize("algo", ["ppo", "recurrent-ppo"])
 def test_stable_baselines3_evaluates_it_as_our_rollout_does(algo: str, wrap: str) -> None:
@@ -257,6 +259,7 @@ def test_what_is_shown_is_clipped_as_in_the_observation() -> None:
     np.testing.assert_array_equal(told.rows, seeing.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_recurrent_policy_keeps_the_contract(deterministic: bool) -> None:
     made = model("recurrent-ppo", 1)

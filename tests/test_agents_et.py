@@ -135,6 +135,7 @@ def events(functions: Floats, steps: int, noise: float = NOISE, **words: Any) ->
     return agent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "least", "most"), [(0.1, 0.0, 0.02), (0.9, 0.05, 0.15)])
 def test_a_stationary_draw_gives_an_alarm_with_probability_at_most_delta(
     delta: float, least: float, most: float

@@ -142,6 +142,7 @@ def test_a_bare_environment(name: str) -> None:
             assert not any(measured.steps["regret"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wgp-ucb", "oracle"])
 def test_monitor(name: str) -> None:
     for env_id in without_mask(name):
@@ -268,6 +269,7 @@ def processes() -> Iterator[SubprocVecEnv]:
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitored", [False, True], ids=["bare", "VecMonitor"])
 @some_agents
 def test_processes(name: str, processes: SubprocVecEnv, monitored: bool) -> None:

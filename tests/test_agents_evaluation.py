@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import FlattenObservation, FrameStackObservation, NormalizeObservation
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
@@ -220,11 +221,26 @@ def test_what_does_not_fit_a_model_or_an_environment() -> None:
     ppo: Any = PPO("MlpPolicy", HistoryObservation(single(), 2), n_steps=4, batch_size=4, seed=0)
     with pytest.raises(ValueError, match=r"shape \(7,\), as the model was trained on: .* \(4,\)"):
         wgp_agents.evaluate(ppo, TASK, SEEDS)
+    with pytest.raises(ValueError, match=r"actions are of Discrete\(100\), as .* Discrete\(101\)"):
+        wgp_agents.evaluate(ppo, HistoryObservation(single(points_per_dim=101), 2), SEEDS)
+    fewer = VectorHistoryObservation(make_vector(TASK, 3, horizon=STEPS, points_per_dim=99), 2)
+    with pytest.raises(ValueError, match=r"as the model was trained on: .* Discrete\(99\)"):
+        wgp_agents.evaluate(ppo, fewer, SEEDS)
+    # As many numbers, which mean something else.
+    stack = FlattenObservation(FrameStackObservation(single(), 4))
+    with pytest.raises(ValueError, match=r"observations are of Box.*wrappers of its training"):
+        wgp_agents.evaluate(model_of(stack), HistoryObservation(single(), 5), SEEDS)
+    with pytest.raises(ValueError, match=r"observations are of Box.*wrappers of its training"):
+        wgp_agents.evaluate(model_of(NormalizeObservation(single())), TASK, SEEDS)
     with pytest.raises(ValueError, match="an id, to be made with horizon"):
         wgp_agents.evaluate("random", single(), SEEDS, horizon=3)
     cart = gymnasium.make("CartPole-v1")
     with pytest.raises(ValueError, match="whose info tells the regret"):
         wgp_agents.evaluate(lambda _: Constant0(), cart, [1])
+
+
+def model_of(env: Any) -> Any:
+    return PPO("MlpPolicy", env, n_steps=4, batch_size=4, seed=0)
 
 
 class Constant0(Constant):

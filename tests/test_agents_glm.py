@@ -103,6 +103,7 @@ def test_the_estimate_is_that_of_the_weighted_history(discount: float) -> None:
     np.testing.assert_allclose(found, rival.coef_[0], rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "steps"), [(None, 45), (17, 200)])
 def test_every_choice_is_that_of_a_naive_recomputation(window: int | None, steps: int) -> None:
     agent: GLMUCB = DGLMUCB(TASK, discount=0.95, delta=0.05, regularization=0.3)

@@ -28,6 +28,7 @@ def far(p: Array, phi: Array, counts: Array, theta: Array, W: Array) -> float:
     return float(gap @ np.linalg.solve(W, gap))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("radius", [0.2, 1.0, 6.0])
 def test_the_projection_is_no_further_than_a_general_optimiser_comes(radius: float) -> None:
     rng, cases = np.random.default_rng(5), 0

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from wgp_agents import cli
 from wgp_agents.algorithms.learned.in_context.model import FOLDER, read_model
 from wgp_agents.algorithms.learned.weights_file import model_file, state_file
 from wgp_agents.benchmark.files import JSON
+from wgp_agents.training import learner
 from wgp_agents.training.gate import GateTrainer
 from wgp_agents.training.in_context import InContextTrainer, Settings
 from wgp_agents.training.learner import train
@@ -23,6 +25,7 @@ SHORT: dict[str, JSON] = {"horizon": 24, "points_per_dim": 10}
 EACH = 64 * 24  # steps of a round
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     settings = Settings(batch=32, minibatch=32, epochs=2)
     kwargs: dict[str, JSON] = {
@@ -36,6 +39,7 @@ def test_it_learns() -> None:
     assert np.mean(regrets[-4:]) < 0.6 * np.mean(regrets[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algo", "trainer", "each"),
     [("in-context", InContextTrainer, EACH), ("learned-wgp-ucb", GateTrainer, 16 * 24)],
@@ -69,6 +73,7 @@ def test_a_training_that_was_interrupted_gives_the_same_model(
     assert not halved.with_suffix(".training").exists()
 
 
+@pytest.mark.slow
 def test_a_model_that_is_done_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +84,19 @@ def test_a_model_that_is_done_is_not_trained_again(
     assert train("in-context", TASK, path, steps=1, kwargs=SHORT) == curve
     with pytest.raises(ValueError, match="training"):
         train("in-context", TASK, path, steps=2, kwargs=SHORT)
+
+
+def test_the_command_tells_of_the_weights_that_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of the best checkpoint, not of the last."""
+    curve = [
+        {"steps": steps, "seconds": 1.0, "regret": 100 * share, "share_of_random": share}
+        for steps, share in ((1000, 0.5), (2000, 0.3), (3000, 0.4))
+    ]
+    monkeypatch.setattr(learner, "train", lambda *_, **__: curve)
+    assert cli.main(["train", "--algo", "in-context", "--out", str(tmp_path)]) == 0
+    assert "after 2,000 steps: 30, 30% of random play's" in capsys.readouterr().out
 
 
 def test_bad_budgets_are_refused(tmp_path: Path) -> None:

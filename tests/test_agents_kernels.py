@@ -88,6 +88,7 @@ def test_information_gain(m: int, n: int) -> None:
     assert got == pytest.approx(log_det(A, 0.3) / 2, abs=1e-11)
 
 
+@pytest.mark.slow
 @SIZES
 def test_posterior(m: int, n: int) -> None:
     phi = features(m, n)

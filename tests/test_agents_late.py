@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 import wgp_agents
 import wgp_gym
 from wgp_agents.benchmark.rollout import rollout
+from wgp_agents.core.units import RewardUnits
 from wgp_agents.late_rewards import LateRewards
-from wgp_gym.wrappers import DelayedRewards, VectorDelayedRewards
+from wgp_gym.wrappers import DelayedRewards, HistoryObservation, VectorDelayedRewards
 
 ABRUPT, ARMS = "WGPBandit-Abrupt-v0", "WGPBandit-ArmsAbrupt-v0"
 CONTEXTUAL = "WGPBandit-LinearContextual-v0"
@@ -39,6 +40,7 @@ def task_of(name: str) -> str:
 def by_hand(name: str, env: Any, seed: int) -> NDArray[Any]:
     """Play an episode, telling the agent of all that has arrived and of time; return the plays."""
     agent = wgp_agents.make(name, env)
+    agent.told_on_arrival()
     observation, _ = env.reset(seed=seed)
     agent.reset(seed)
     actions: list[Any] = []
@@ -109,6 +111,23 @@ def test_arms_that_change() -> None:
         for name in ("d-lin-ucb", "lin-ucb", "random"):
             found = rollout(wgp_agents.make(name, env), env, 1)
             assert found["action"].shape[1] == 40
+
+
+def test_what_is_paid_is_not_told_as_this_plays_reward_unnoticed() -> None:
+    """The loop of any other environment would teach the reward of an earlier play."""
+    for env, reward in ((HistoryObservation(single(delay=2), 3), 0.0), (batched(), np.zeros(3))):
+        for name in ("wgp-ucb", "adaptive-wgp-ucb"):
+            env.reset(seed=1)
+            agent: Any = wgp_agents.make(name, env)
+            agent.reset(1)
+            with pytest.warns(RewardUnits, match="DelayedRewards pays what has arrived"):
+                agent.observe(agent.act(), reward)
+            agent.observe(agent.act(), reward)  # once in its life
+            state = agent.state_dict()
+            told = wgp_agents.make(name, env)
+            told.told_on_arrival()  # which belongs to no state
+            told.load_state_dict(state)
+            told.observe(told.act(), reward)
 
 
 def test_nothing_at_all_is_told() -> None:

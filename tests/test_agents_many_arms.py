@@ -239,6 +239,7 @@ FINE = np.linspace(0.0, 1.0, 38)
 SQUARE: Floats = np.stack(np.meshgrid(FINE, FINE), -1).reshape(-1, 2)
 
 
+@pytest.mark.slow
 def test_with_hardly_any_noise_few_arms_leave_no_errors() -> None:
     """Then the errors of an inverse grow fast: it is never mended part by part."""
     lam, on, rng = 1e-6, np.ones(1, bool), np.random.default_rng(0)

@@ -127,6 +127,7 @@ def truth(t: int, high: float) -> Array:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "high", "speak"),
     [  # whether Test 1 and Test 2 fail for one of the seeds

@@ -72,6 +72,7 @@ def test_restart_forgets_everything_after_exactly_h_observations(period: int) ->
             assert agent.information_gain() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [1, 2, 7])
 def test_window_holds_exactly_the_last_w_observations(window: int) -> None:
     arms, rewards = plays(23)
@@ -204,6 +205,7 @@ def test_any_kernel_and_any_number_of_features(
         assert equal != many
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [

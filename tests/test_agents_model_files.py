@@ -279,6 +279,7 @@ def test_dqn_draws_no_action_whatever_its_notes_say(tmp_path: Path) -> None:
         wgp_agents.make("dqn", gymnasium.make(TASK), model=tmp_path / shipped.name)
 
 
+@pytest.mark.slow
 def test_notes_without_a_network_have_that_of_the_settings(tmp_path: Path) -> None:
     shipped = shipped_model("ppo", TASK)
     for file in (shipped, shipped.with_suffix(".json")):

@@ -164,6 +164,7 @@ def test_what_a_learner_is_told_first_moves_no_other(told: int) -> None:
         many.observe(played, [1.0, 1.0])
 
 
+@pytest.mark.slow
 def test_it_explores_as_often_as_it_is_told() -> None:
     def actions(**parameters: Any) -> NDArray[Any]:
         env = make_vector(TASK, 100, horizon=60)

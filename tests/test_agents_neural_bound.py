@@ -107,6 +107,7 @@ def test_ucb_plays_the_largest_bound() -> None:
     assert len(chosen) > 1  # the deviations matter
 
 
+@pytest.mark.slow
 def test_thompson_draws_have_the_mean_and_the_deviation() -> None:
     agent = played("neural-ts", [0, 3, 3, 1, 1, 2], exploration=3.0)
     mean, std = agent.network.values(agent.inputs)[0], 3 * dense(agent, 0, [0, 3, 3, 1, 1, 2])
@@ -205,6 +206,7 @@ def test_refused() -> None:
         NeuralUCB(FIVE, memory=2001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOTH)
 def test_they_learn_and_follow_a_change(name: str) -> None:
     def regret(one: str) -> NDArray[Any]:

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from conftest import LEARNERS, fits, specimen
 from numpy.typing import NDArray
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
 
 import wgp_agents
 from wgp_agents.benchmark.rollout import make_vector, rollout
@@ -17,6 +20,7 @@ from wgp_gym.kernels import Empirical, Linear
 from wgp_gym.rkhs import linear_functions
 from wgp_gym.schedules import piecewise_constant
 from wgp_gym.types import Array, Mask
+from wgp_gym.wrappers import SeededEpisodes
 
 NAME = "WGPBandit-News-v0"
 HORIZON = 40
@@ -68,6 +72,22 @@ def test_evaluate_shows_the_mask() -> None:
     env = make_vector(NAME, 3, horizon=HORIZON)
     expected = rollout(wgp_agents.make("ucb1", env), env, seed=0)["cumulative_regret"][:, -1]
     np.testing.assert_array_equal(found.regrets, expected)
+
+
+def test_evaluate_shows_the_mask_to_models_that_take_it() -> None:
+    """As sb3-contrib's own evaluation does."""
+    model = MaskablePPO("MlpPolicy", gymnasium.make(NAME, horizon=HORIZON), n_steps=64, seed=0)
+    env = SeededEpisodes(gymnasium.make(NAME, horizon=HORIZON), range(3))
+    expected: list[float] = []
+
+    def keep(local: dict[str, Any], _: Any) -> None:
+        if local["done"]:
+            expected.append(local["info"]["cumulative_regret"])
+
+    evaluate_policy(model, Monitor(env), n_eval_episodes=3, callback=keep)
+    for played in (env, make_vector(NAME, 3, horizon=HORIZON)):
+        found = wgp_agents.evaluate(model, played, range(3))
+        np.testing.assert_array_equal(found.regrets, expected)
 
 
 def test_who_keeps_to_no_mask_plays_all_the_same() -> None:

@@ -144,6 +144,7 @@ def test_what_the_features_leave_out_is_noise_of_a_play(name: str) -> None:
     np.testing.assert_allclose(found[3 * t + 2][0], whole, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["wgp-ucb", "wgp-ts", "sw-gp-ucb", "pe-gp-ucb", "adaptive-wgp-ucb"]
 )

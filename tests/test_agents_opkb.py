@@ -68,6 +68,7 @@ def designs(basis: Basis, p: Floats) -> Designs:
     return Designs(p, np.zeros(len(p)), factors)
 
 
+@pytest.mark.slow
 def test_replays_come_with_their_probabilities() -> None:
     batch, m = 20_000, 3
     features = exact_features(Empirical(np.eye(2)), np.array([[0.0], [1.0]]))
@@ -155,6 +156,7 @@ def alarms(flips: bool) -> int:
     return int((agent.changes > before).sum())
 
 
+@pytest.mark.slow
 def test_it_finds_a_change_and_few_that_are_none() -> None:
     # On four seeds 20, 20, 20 and 20 found the change, and 3, 2, 2 and 1 one that was none.
     assert alarms(flips=True) >= 17

@@ -171,6 +171,7 @@ def naive_run(constants: OPKBConstants, seed: int) -> tuple[list[int], Naive]:
     return plays, learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_it_plays_as_the_algorithm_reads(setting: str) -> None:
     constants, batch = SETTINGS[setting], 4

@@ -155,6 +155,7 @@ def by_chance(env: Any) -> float:
     return float(played(wgp_agents.make("random", env), env)[1].mean())  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "acquisition"), [*itertools.product(SURROGATES, ACQUISITIONS)])
 @every_task
 def test_any_acquisition_learns_by_any_surrogate(task: str, own: str, acquisition: str) -> None:
@@ -172,6 +173,7 @@ def test_any_acquisition_learns_by_any_surrogate(task: str, own: str, acquisitio
     np.testing.assert_array_equal(played(_agent(one), one)[0][:, 0], actions[:, 0])
 
 
+@pytest.mark.slow
 @every_task
 @pytest.mark.parametrize("acquisition", ["ei", "ucb"])  # ours draws functions by another factor
 def test_the_own_surrogate_plays_as_ours_does(task: str, acquisition: str) -> None:
@@ -271,6 +273,7 @@ def test_what_is_played_has_the_largest_expected_improvement(task: str) -> None:
     assert differs > 0  # the upper confidence bound would have played otherwise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", [*SURROGATES.values(), WindowSurrogate])
 @every_task
 def test_a_rule_that_restarts_every_ten_steps(task: str, surrogate: Any) -> None:

@@ -105,6 +105,7 @@ def test_a_recurrent_model_keeps_a_state_for_each_learner() -> None:
     np.testing.assert_array_equal(model.starts[1], [False, False])
 
 
+@pytest.mark.slow
 def test_it_keeps_the_contract() -> None:
     check_agent("policy", parameters={"policy": nearby, "history": 2})
 
@@ -115,6 +116,7 @@ def centre(rows: NDArray[Any]) -> NDArray[Any]:
     return points
 
 
+@pytest.mark.slow
 def test_also_on_a_box() -> None:
     kwargs = {"horizon": 48, "continuous": True, "dim": 2}
     check_agent("policy", kwargs=kwargs, parameters={"policy": centre, "history": 0})
@@ -134,6 +136,7 @@ def test_an_experiment_plays_it_and_is_bound_to_its_module(tmp_path: Path) -> No
     assert names_of(AgentSpec("own", "policy", entry["parameters"])) == [__name__]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_no_torch_is_needed() -> None:
     code = (
         "import sys, numpy as np, gymnasium, wgp_gym, wgp_agents\n"

@@ -135,6 +135,7 @@ def test_scikit_learn_agrees(
     np.testing.assert_allclose(agent.posterior().std, std, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "regularization", [1e-6, *(pytest.param(lam, marks=pytest.mark.slow) for lam in (0.01, 1.0))]
 )
@@ -144,6 +145,7 @@ def test_a_window_is_right_after_5000_steps(regularization: float) -> None:
     close(agent, paper(arms[-100:], rewards[-100:], 1.0, regularization))
 
 
+@pytest.mark.slow
 def test_a_restart_is_right_after_5000_steps() -> None:
     arms, rewards = plays(5_000)
     agent = learn("r-gp-ucb", arms, rewards, restart_period=130, regularization=0.01)
@@ -162,6 +164,7 @@ def dense(arms: Ints, rewards: Floats, weights: Floats, regularization: float) -
     return [mean, np.sqrt(variance), np.linalg.slogdet(double)[1] / 2]
 
 
+@pytest.mark.slow
 def test_discount_0_9_is_right_after_10000_steps() -> None:
     # eta^{-10,000} is 10^457, beyond a double; 0.9^400 is 5e-19, so older plays do not matter.
     arms, rewards = plays(10_000)

@@ -134,6 +134,7 @@ def inner_runs(task: str, i: int, **parameters: Any) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 @every_task
 @pytest.mark.parametrize("batch", [None, "native", "sync"])
 def test_oracle_discount_has_the_least_regret_of_its_runs(task: str, batch: str | None) -> None:

@@ -210,6 +210,7 @@ def test_a_module_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
         agent_class("broken_agents:Mine")
 
 
+@pytest.mark.slow
 def test_the_working_folder_is_not_looked_at_unless_asked(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("print('mine was run')\n", encoding="utf-8")
     text = '[[environment]]\nid = "WGPBandit-Abrupt-v0"\n[[agent]]\nname = "mine:A"\n'

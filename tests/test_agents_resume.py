@@ -78,6 +78,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algo", "checkpoints"), [("ppo", (1,)), *((algo, (2, 2)) for algo in ALGORITHMS)]
 )
@@ -110,6 +111,7 @@ def test_an_interrupted_training_gives_the_same_model(
     assert {path.suffix for path in tmp_path.iterdir()} == {".zip", ".json", ".csv", ".lock"}
 
 
+@pytest.mark.slow
 def test_what_is_trained_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +123,7 @@ def test_what_is_trained_is_not_trained_again(
     assert contents(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", [None, 2])
 @pytest.mark.parametrize(
     ("others", "told"),
@@ -184,6 +187,7 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {".m.lock"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "code"])
 def test_a_damaged_state_is_named_runs_no_code_and_the_training_begins_anew(
     damage: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -205,6 +209,7 @@ def test_a_damaged_state_is_named_runs_no_code_and_the_training_begins_anew(
         assert torch.equal(weights("ppo", path)[name], tensor), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -228,6 +233,7 @@ def test_an_edited_state_is_named_and_the_training_begins_anew(
     assert "cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_other_versions_than_those_of_the_steps_before_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -241,6 +247,7 @@ def test_other_versions_than_those_of_the_steps_before_are_told(
     assert "other versions than now, of torch." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_state_of_another_network_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.zip"
     with interrupt(2):
@@ -252,6 +259,7 @@ def test_a_state_of_another_network_is_refused(tmp_path: Path) -> None:
         train(path)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["train", "--algo", "a2c", "--steps", "30", "--env-kwargs", '{"horizon": 12}']
     words += ["--out", str(tmp_path)]

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import LEARNERS, takers
+from conftest import LEARNERS, by_kind, takers
 
 import wgp_agents
 from wgp_agents import WGPUCB
@@ -35,7 +35,7 @@ def ours(name: str, env: Any, seeds: list[int], agent_seed: int, **options: Any)
     return [rollout(agent, env, seed, agent_seed) for seed in seeds]
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", by_kind(LEARNERS))
 def test_every_agent_plays_in_river_as_in_rollout(name: str) -> None:
     bandit = pytest.importorskip("river.bandit")
     options = {"variation_budget": "known"} if name in takers("variation_budget") else {}

@@ -19,6 +19,7 @@ import pytest
 import stable_baselines3
 import torch
 from conftest import TWO_ARMS
+from gymnasium.wrappers import FlattenObservation, FrameStackObservation
 from numpy.typing import NDArray
 
 import wgp_agents
@@ -32,7 +33,7 @@ from wgp_agents.training.rivals import Match
 from wgp_agents.training.training import HELD_OUT, Linear, held_out_regret, settings
 from wgp_agents.training.worlds import training_seed
 from wgp_gym import seeds
-from wgp_gym.wrappers import HistoryObservation, VectorHistoryObservation
+from wgp_gym.wrappers import HistoryObservation, OneHotHistory, VectorHistoryObservation
 
 TASK = "WGPBandit-Abrupt-v0"
 IDENTITY: dict[str, Any] = {"noise_std": 0.1, "kernel": "se"}  # and a table: see `identity`
@@ -170,6 +171,23 @@ def test_refused(given: dict[str, Any], match: str) -> None:
         wgp_agents.make("ppo", gymnasium.make(TASK), **given)
 
 
+def test_a_model_of_other_observations_of_as_many_numbers() -> None:
+    """Five plays of 3 numbers are 4 frames of 4, and 34 are one arm's row of 100."""
+    task = gymnasium.make(TASK, horizon=8)
+    stack = FlattenObservation(FrameStackObservation(task, 4))
+    others: list[Any] = [stack, OneHotHistory(task, 1), OneHotHistory(task, 2)]
+    for env in others:
+        model = stable_baselines3.PPO("MlpPolicy", env, n_steps=4, batch_size=4)
+        with pytest.raises(ValueError, match="'model' parameter of SB3Agent must be trained on wh"):
+            wgp_agents.make("ppo", env, model=model)
+        length = (env.observation_space.shape[0] - 1) // 3
+        with pytest.raises(ValueError, match="'policy' parameter of PolicyAgent must be trained o"):
+            wgp_agents.make("policy", task, policy=model, history=length)
+        same = HistoryObservation(task, length)
+        model = stable_baselines3.PPO("MlpPolicy", same, n_steps=4, batch_size=4)
+        wgp_agents.make("ppo", same, model=model)
+
+
 def test_an_algorithm_that_there_is_not() -> None:
     with pytest.raises(ValueError, match="did you mean 'ppo'"):
         SB3Agent(gymnasium.make(TASK), algo="pppo", model=Recorder(4, 100))
@@ -201,6 +219,30 @@ def test_the_native_environment_is_what_stable_baselines3_expects() -> None:
                 assert one["TimeLimit.truncated"]
             expected = twin.reset()[0]
         np.testing.assert_array_equal(observation, expected)
+
+
+@pytest.mark.parametrize(
+    ("made", "match"),
+    [
+        (lambda: NativeVecEnv([vector(2), vector(2, autoreset_mode="SameStep")]), "than .SameStep"),
+        (
+            lambda: NativeVecEnv([vector(2), vector(2, points_per_dim=9)]),
+            "same single_action_space",
+        ),
+        (lambda: NativeVecEnv([vector(2), vector(2, dim=2, points_per_dim=10)]), "same single_obs"),
+        (lambda: NativeVecEnv([gymnasium.make(TASK)]), "be native vector environments"),
+        (
+            lambda: NativeVecEnv([gymnasium.make_vec(TASK, 2, vectorization_mode="sync")]),
+            "be native vector environments",
+        ),
+        (lambda: NativeVecEnv([]), "be a list of native"),
+        (lambda: NativeVecEnv(vector(2)), "be a list of native"),
+        (lambda: NativeVecEnv([vector(2)], reward_scale=0.0), "'reward_scale' parameter of Nat"),
+    ],
+)
+def test_a_native_environment_that_is_refused(made: Callable[[], Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        made()
 
 
 def test_groups_stand_at_different_steps_of_their_episodes() -> None:
@@ -265,6 +307,7 @@ every_algorithm = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @every_algorithm
 def test_each_algorithm_solves_two_tasks(algo: str, trained: Trained) -> None:
     model = trained(algo)
@@ -341,6 +384,7 @@ def test_the_learning_rate_never_turns_negative() -> None:
     assert [Linear(2.0)(left) for left in (1.0, 0.5, -0.1)] == [2.0, 1.0, 0.0]
 
 
+@pytest.mark.slow
 def test_the_command_trains_on_the_task_that_it_is_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import kinds
+from conftest import by_kind, kinds
 from numpy.typing import NDArray
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = {  # with the defaults little is forgotten in 20 steps
     "hidden": 8,
 }
 
-every_agent = pytest.mark.parametrize("name", wgp_agents.names())
+every_agent = pytest.mark.parametrize("name", by_kind(wgp_agents.names(), "random", "oracle"))
 
 Runs = tuple[list[float], NDArray[Any]]
 

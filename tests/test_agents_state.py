@@ -19,7 +19,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from conftest import LEARNERS, field, fits
+from conftest import LEARNERS, by_kind, field, fits
 from numpy.typing import NDArray
 from small_model import SMALL, TASK, Touch, small_model
 
@@ -52,7 +52,7 @@ OPTIONS: dict[str, Any] = {  # with the defaults little is forgotten in 80 steps
     "hidden": 8,
 }
 BOX: dict[str, Any] = {"continuous": True}
-every_agent = pytest.mark.parametrize("name", wgp_agents.names())
+every_agent = pytest.mark.parametrize("name", by_kind(wgp_agents.names(), "random", "oracle"))
 
 
 def options(name: str) -> dict[str, Any]:
@@ -351,6 +351,7 @@ def test_a_state_of_another_version_of_an_agent_is_refused_as_such(
     refused(agent, later, "a WGPUCB. Got that of a 'WGPUCB, form 2', another version of this agent")
 
 
+@pytest.mark.slow
 def test_a_state_that_was_changed_is_refused() -> None:
     agent = learned("sw-gp-ucb")
     state = agent.state_dict()

@@ -86,6 +86,7 @@ def test_plays_on_the_prices_are_those_of_algorithm_1(horizon: int) -> None:
         np.testing.assert_array_equal(played, own, err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_order_is_another_on_prices_as_they_are() -> None:
     """40 runs have 289, 621, 645, 658 there, and 706, 398, 575, 588 with standardised prices."""
     final = {}

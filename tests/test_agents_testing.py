@@ -25,11 +25,9 @@ SHORT: dict[str, Any] = {
 }
 
 
-OF_EACH_KIND = {"wgp-ucb", "adaptive-wgp-ucb", "master", "opkb", "d-lin-ucb", "sw-glm-ucb"}
-OF_EACH_KIND |= {"d-ts", "glr-ucb", "exp3-s", "neural-greedy", "random", "oracle-restart"}
-OF_EACH_KIND |= {"neural-ucb", "neural-ts"}
+QUICK = ("wgp-ucb", "d-lin-ucb", "d-ts", "exp3-s", "random", "oracle-restart")
 EVERY = [
-    pytest.param(name, marks=() if name in OF_EACH_KIND else pytest.mark.slow)
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
     for name in wgp_agents.names()
 ]
 
@@ -39,16 +37,19 @@ def test_every_agent_keeps_the_contract(name: str) -> None:
     check_agent(name, tasks_of(name)[0], parameters=SHORT.get(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wgp-ucb", "lin-ucb", "random", "oracle"])
 def test_also_where_arms_are_drawn_anew(name: str) -> None:
     check_agent(name, "WGPBandit-LinearContextual-v0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wgp-ucb", "random", "oracle"])
 def test_also_on_a_box(name: str) -> None:
     check_agent(name, kwargs={"horizon": 48, "continuous": True})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param("ppo", marks=pytest.mark.slow), "dqn"])
 def test_also_by_a_trained_policy(name: str) -> None:
     check_agent(name, kwargs={})
@@ -353,6 +354,7 @@ def test_a_broken_agent_is_found_out(broken: type[Agent], message: str) -> None:
     assert len(str(caught.value)) < 400
 
 
+@pytest.mark.slow
 def test_agents_of_ones_own() -> None:
     check_agent(Greedy)
     check_agent(Greedy, parameters={"chance": 0.9})

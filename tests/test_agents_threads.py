@@ -116,6 +116,7 @@ def test_a_number_of_threads_is_checked(count: int) -> None:
         wgp_agents.set_threads(count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("told", "expected"),
     [({"NUMBA_NUM_THREADS": "3", "OMP_NUM_THREADS": "1"}, 3), ({"OMP_NUM_THREADS": "2,1"}, 2)],

@@ -152,7 +152,9 @@ def test_long_features_earn_larger_rewards() -> None:
     assert len(warned(agent, 90.0)) == 1
 
 
-@pytest.mark.parametrize("name", ["wgp-ucb", "ucb1", "lin-ucb"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("wgp-ucb", marks=pytest.mark.slow), "ucb1", "lin-ucb"]
+)
 def test_honest_rewards_earn_none(name: str) -> None:
     for env_id in tasks_of(name):
         env = make_vector(env_id, 8, **shortened(env_id, {}, 400))

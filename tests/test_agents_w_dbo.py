@@ -232,6 +232,7 @@ def test_a_huge_reward_leaves_nothing_behind() -> None:
     np.testing.assert_allclose(agent.posterior().mean, mean, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_samples_have_the_covariance_of_the_posterior() -> None:
     agent = WDBO(PROBLEM, time_lengthscale=9.0, signal_variance=1.7)
     plays = held(agent, play(agent, 40))

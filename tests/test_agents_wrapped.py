@@ -427,6 +427,7 @@ def use(form: str, make: Make, task_of: Callable[[Any], None]) -> None:
         env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 @pytest.mark.parametrize("form", [*FORMS])
 def test_wrappers_in_other_processes(form: str) -> None:

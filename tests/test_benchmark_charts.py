@@ -321,6 +321,7 @@ def test_growth(made: Made) -> None:
     assert len({line.slope for line in found.lines}) > 1
 
 
+@pytest.mark.slow
 def test_growth_from_zero_is_not_logarithmic(tmp_path: Path) -> None:
     kwargs = {"change_points": [[7, 14]], "noise_std": [0.5, 0.0]}
     play(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)

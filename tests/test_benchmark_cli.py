@@ -96,6 +96,7 @@ def test_a_row_of_runs_can_be_played_again_alone(figure: Path) -> None:
     assert played.variation_budgets[0] == float(row["variation_budget"])
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_files(figure: Path, tmp_path: Path) -> None:
     assert cli.main([*SMALL[:-1], "2", "--out", str(tmp_path)]) == 0
     endings = ".npz", ".csv", ".md", ".png", ".pdf", ".json", ".toml"
@@ -104,6 +105,7 @@ def test_two_processes_write_the_same_files(figure: Path, tmp_path: Path) -> Non
     assert {name for name in found if found[name] != expected[name]} == {"timings.csv"}
 
 
+@pytest.mark.slow
 def test_reproduce_extends_and_refuses(figure: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = stored(figure)
     more = ["reproduce", "--seeds", "4", *SMALL[3:], "--out", str(figure)]
@@ -163,6 +165,7 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         assert name in printed
 
 
+@pytest.mark.slow
 def test_flags_and_file_give_the_same_and_flags_go_first(file: Path, tmp_path: Path) -> None:
     numbers = ["--seeds", "3", "--horizon", "15", "--root-seed", "5", "--jobs", "1"]
     numbers += ["--no-report", "--out"]
@@ -207,6 +210,7 @@ def test_a_run_reports_and_a_second_call_has_nothing_to_do(
     assert not (out / "report.md").exists()
 
 
+@pytest.mark.slow
 def test_figures_that_were_drawn_are_drawn_anew_with_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +296,7 @@ def test_what_cannot_be_reproduced_is_refused_before_anything_runs(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [SMALL, ["run", "smoke"]], ids=["reproduce", "run"])
 def test_a_file_in_the_way_is_named(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -301,6 +306,7 @@ def test_a_file_in_the_way_is_named(
     assert "taken" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_units_that_fail_are_told_and_the_rest_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -331,6 +337,7 @@ def test_all_units_fail(
     assert "holds no batch of runs that every agent has played yet" in printed.err
 
 
+@pytest.mark.slow
 def test_a_report_refuses_damage_and_fills_in_a_readme(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_killed_worker_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     assert str(os.getpid()) not in workers
 
 
+@pytest.mark.slow
 def test_a_worker_plays_with_one_thread(cluster: Any) -> None:
     made = declare(SIX_RUNS)
     workers = Workers(2, "dask", cluster.scheduler_address)
@@ -99,6 +100,7 @@ def test_little_is_moved() -> None:
     assert len(pickle.dumps(outcome)) < 100 * 500 * 7 + 10_000
 
 
+@pytest.mark.slow
 def test_another_backend_of_joblib_plays_the_same(whole: Path, tmp_path: Path) -> None:
     assert run(declare(SIX_RUNS), tmp_path, Workers(2, "multiprocessing").checked()) == []
     assert stored(tmp_path) == stored(whole)
@@ -110,6 +112,7 @@ def test_threads_would_share_what_belongs_to_a_process() -> None:
             Workers(2, backend).checked()
 
 
+@pytest.mark.slow
 def test_ray_plays_the_same(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="the extra 'harnesses' brings it")
     play(SIX_RUNS, tmp_path / "serial")

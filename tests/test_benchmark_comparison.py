@@ -34,6 +34,8 @@ from wgp_agents.training.rivals import RIVALS, TASKS, Match
 from wgp_gym.wrappers import VectorHistoryObservation
 
 TASK, EPISODES = "WGPBandit-Abrupt-v0", 3
+pytestmark = pytest.mark.slow
+
 TRAINED = ("ppo", "a2c", "dqn", "recurrent-ppo")
 ON_THE_TRUTH = ("general", "abrupt", "slow", "the gate")
 

@@ -151,6 +151,7 @@ def family_covered(rng: np.random.Generator, heavy: bool, seed: int) -> bool:
 # With 1,500 experiments all intervals held in 0.948 of them for normal runs and in 0.975 for
 # Student's t with 3 degrees of freedom. 600 vary by 0.9 % and 0.6 %; the bounds lie 3 around.
 # Intervals for each pair alone would hold together in about 0.70.
+@pytest.mark.slow
 @pytest.mark.parametrize(("heavy", "low", "high"), [(False, 0.92, 0.976), (True, 0.95, 0.995)])
 def test_all_intervals_hold_together(heavy: bool, low: float, high: float) -> None:
     rng = np.random.default_rng(2)

@@ -53,6 +53,7 @@ def test_the_command_writes_what_the_agent_plays_alone(capsys: pytest.CaptureFix
         np.testing.assert_array_equal(episode.observations[-1], observation)
 
 
+@pytest.mark.slow
 def test_scores_of_0_and_1_are_random_play_and_the_oracle() -> None:
     found = write_dataset(NAME, "oracle", TASK, 100, kwargs=SHORT)
     returns = np.array([episode.rewards.sum() for episode in found.iterate_episodes()])

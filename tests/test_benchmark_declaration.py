@@ -258,6 +258,7 @@ def test_the_deepest_value_survives_json() -> None:
         _declared(17)
 
 
+@pytest.mark.slow
 def test_an_experiment_that_is_too_large_is_refused_before_it_is_laid_out() -> None:
     grid = {
         key: [i / 10 for i in range(1, 200)] for key in ("noise_std", "norm_bound", "lengthscale")
@@ -413,6 +414,7 @@ def test_seeds_follow_from_root_task_and_run_alone() -> None:
     assert len(set(drawn)) == len(drawn)
 
 
+@pytest.mark.slow
 def test_a_plan_measures_one_of_each_kind_and_draws_few_episodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -98,6 +98,7 @@ def test_random_play_alone_sets_the_scale_itself(results: Results) -> None:
     assert regret_curves(results, "abrupt", agents=["oracle"]).get_ylim() == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_slope_of_zero_has_no_sign(tmp_path: Path) -> None:
     kwargs = {"horizon": 12, "noise_std": [0.1, 1.0], **SMALL}
     noisy = played(
@@ -106,6 +107,7 @@ def test_a_slope_of_zero_has_no_sign(tmp_path: Path) -> None:
     assert legend(growth(noisy, "noise_std")) == ["random: 0.00 [0.00, 0.00]"]
 
 
+@pytest.mark.slow
 def test_a_single_run_has_no_band(tmp_path: Path) -> None:
     kwargs = {"horizon": 12, **SMALL}
     one = played(
@@ -219,6 +221,7 @@ def test_plays_stand_at_their_places_and_the_optimum_is_a_line(results: Results)
     assert legend(ax) == ["the function changes", "the optimum", "played by WGP-UCB"]
 
 
+@pytest.mark.slow
 def test_plays_in_a_box_and_of_arms_with_names(tmp_path: Path) -> None:
     abrupt = {"id": "WGPBandit-Abrupt-v0"}
     box = {"horizon": 8, "continuous": True, "change_points": [[]], **SMALL}
@@ -244,6 +247,7 @@ def test_plays_in_a_box_and_of_arms_with_names(tmp_path: Path) -> None:
         plays(found, "square", "random")
 
 
+@pytest.mark.slow
 def test_axes_that_are_given_are_used_and_their_figure_keeps_its_size(
     results: Results, grid: Results
 ) -> None:
@@ -263,6 +267,7 @@ def test_axes_that_are_given_are_used_and_their_figure_keeps_its_size(
     assert tuple(figure.get_size_inches()) == (9, 9)
 
 
+@pytest.mark.slow
 def test_figures_of_their_own_grow_with_the_legend_and_need_no_pyplot(
     grid: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,6 +170,7 @@ def drawn(results: Results) -> dict[str, Axes]:
     return found
 
 
+@pytest.mark.slow
 def test_variants_that_differ_in_what_is_not_listed_are_told_apart(tmp_path: Path) -> None:
     players = [
         wgp("A {discount}", regularization=0.01, **DISCOUNTS),
@@ -190,6 +191,7 @@ def test_variants_that_differ_in_what_is_not_listed_are_told_apart(tmp_path: Pat
     assert sum(name.startswith("sensitivity") for name in drawn(found)) == 2
 
 
+@pytest.mark.slow
 def test_a_parameter_that_is_not_mentioned_is_default(tmp_path: Path) -> None:
     grid = wgp("{discount} {regularization}", regularization=[0.01, 1.0], **DISCOUNTS)
     players = [wgp("plain"), wgp("again"), wgp("{discount}", **DISCOUNTS), grid]
@@ -209,6 +211,7 @@ def test_a_parameter_that_is_not_mentioned_is_default(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_tasks_that_differ_in_what_is_not_listed_are_told_apart(tmp_path: Path) -> None:
     tasks = [
         task("t", horizon=[6, 12], norm_bound=1.0),
@@ -262,6 +265,7 @@ CASES: dict[str, tuple[list[Any], list[Any], int, set[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_experiment_has_its_pictures(case: str, tmp_path: Path) -> None:
     tasks, players, runs, more = CASES[case]
@@ -308,6 +312,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return played(folder, [task(name, horizon=4) for name in names], players, runs=2)
 
 
+@pytest.mark.slow
 def test_labels_are_written_as_they_are(odd: Results) -> None:
     name = odd.tasks[0]
     for ax in (
@@ -327,6 +332,7 @@ def test_labels_are_written_as_they_are(odd: Results) -> None:
     assert not regret_curves(odd, name).title.get_parse_math()
 
 
+@pytest.mark.slow
 def test_every_picture_has_a_file_of_its_own(odd: Results, tmp_path: Path) -> None:
     write_figures(odd, tmp_path)
     names = [path.name for path in tmp_path.iterdir()]
@@ -336,6 +342,7 @@ def test_every_picture_has_a_file_of_its_own(odd: Results, tmp_path: Path) -> No
     assert max(len(name.encode()) for name in names) < 255
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(
     grid: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +372,7 @@ def test_names_that_are_taken_get_numbers() -> None:
     assert files.free_name("\u00e9" * 299, taken) == "\u00e9" * 100 + "-2"
 
 
+@pytest.mark.slow
 def test_many_agents_and_changes_take_no_time(tmp_path: Path) -> None:
     discounts = [round(0.5 + 0.01 * k, 2) for k in range(40)]
     often = task(horizon=100, change_points=[list(range(2, 100, 2))])

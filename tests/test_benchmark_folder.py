@@ -36,6 +36,7 @@ from wgp_agents.benchmark.play import attempt
 from wgp_agents.benchmark.results import load_results
 
 
+@pytest.mark.slow
 def test_a_unit_is_an_ordinary_archive_of_its_arrays(whole: Path) -> None:
     folder = ResultsFolder.open(whole)
     for unit in folder.experiment.units():
@@ -62,6 +63,7 @@ def test_no_two_units_share_a_file(tmp_path: Path) -> None:
     assert len(set(files)) == len(files) == 4 * 9
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_changes_no_number(whole: Path) -> None:
     folder = ResultsFolder.open(whole)
     unit = folder.experiment.units()[0]
@@ -212,6 +214,7 @@ EXTENSIONS: dict[str, Table] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", EXTENSIONS)
 def test_extending_keeps_old_runs(what: str, copy: Path, tmp_path: Path) -> None:
     more = SIX_RUNS | EXTENSIONS[what]
@@ -231,6 +234,7 @@ def test_extending_keeps_old_runs(what: str, copy: Path, tmp_path: Path) -> None
         play(SIX_RUNS, copy, extend=True)
 
 
+@pytest.mark.slow
 def test_extending_keeps_a_batch_that_was_not_full(tmp_path: Path) -> None:
     few, some, many = (SIX_RUNS | {"seeds": seeds, "batch": 4} for seeds in (3, 5, 9))
     folder = tmp_path / "steps"

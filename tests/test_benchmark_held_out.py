@@ -20,6 +20,7 @@ def test_heavy_tails_are_those_of_student() -> None:
     assert env.problem.noise_scale == 1.0
 
 
+@pytest.mark.slow
 def test_changes_come_at_random_times() -> None:
     env, rate, steps = BanditEnv(RandomTimes(horizon=200, rate=0.05)), 0.05, 200
     counts, first = [], []

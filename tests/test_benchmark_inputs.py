@@ -140,6 +140,7 @@ def test_a_worker_with_another_file_fails(table: Path) -> None:
     assert attempt(unit, files_of(unit.task, unit.agent)).error == ""
 
 
+@pytest.mark.slow
 def test_units_of_another_file_are_refused_and_played_again(table: Path, tmp_path: Path) -> None:
     values = on_table(str(table))
     table.write_text(NEW)
@@ -240,6 +241,7 @@ def test_runs_of_another_helper_are_not_mixed(tmp_path: Path, modules: Path) -> 
         play(values | {"seeds": 8}, tmp_path / "out", extend=True)
 
 
+@pytest.mark.slow
 def test_all_parameters_that_name_files_are_known() -> None:
     named = set()
     for one in ENVIRONMENTS:

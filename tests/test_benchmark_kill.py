@@ -147,6 +147,7 @@ def blocked(piece: int) -> set[int]:
     return signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
+@pytest.mark.slow
 def test_workers_leave_interrupts_to_the_process_that_started_them() -> None:
     # A KeyboardInterrupt in a worker's middle printed tracebacks, or ended it by a segfault.
     before = blocked(0)

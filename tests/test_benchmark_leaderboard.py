@@ -79,6 +79,7 @@ def test_standings_by_hand() -> None:
     assert (one.worst, two.worst, chance.worst) == (2.0, 4.0, 8.0)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_ratio_holds_what_it_should() -> None:
     """Of 300 draws 92 % cover; half the width covers 66 %, twice the width all."""
     rng, inside = np.random.default_rng(0), 0
@@ -107,6 +108,7 @@ def test_no_regret_is_a_thousandth_of_random_plays() -> None:
     assert chance.ratio.value == pytest.approx(1000.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters", "facts"),
     [
@@ -150,6 +152,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suites, "AGENTS", few)
 
 
+@pytest.mark.slow
 def test_a_stranger_adds_a_row_in_one_file(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +185,7 @@ def test_a_stranger_adds_a_row_in_one_file(
     assert (out / "leaderboard.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_an_agent_that_has_played_and_is_gone_is_named(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -200,6 +204,7 @@ def test_an_agent_that_has_played_and_is_gone_is_named(
     )
 
 
+@pytest.mark.slow
 def test_an_agent_that_fails_costs_the_others_nothing(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

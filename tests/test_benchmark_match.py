@@ -66,6 +66,7 @@ def test_a_training_that_is_not_done_is_missing(tmp_path: Path) -> None:
     assert later.file(tmp_path) == tmp_path / later.file_name
 
 
+@pytest.mark.slow
 def test_further_trainings_are_trained_and_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +141,7 @@ def test_bad_rivals_are_refused_before_anything_is_trained(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     broken: Any = Training(SPECIALIST, "WGPBandit-None-v0", 1)
     with pytest.raises(ValueError, match=r"seed1\.npz failed: .*WGPBandit-None"):

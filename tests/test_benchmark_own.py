@@ -65,6 +65,7 @@ def command(folder: Path, *words: str, path: bool = True) -> subprocess.Complete
     return subprocess.run(done, cwd=folder, env=environ, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_an_experiment_with_a_module_is_run_resumed_and_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from page_browser import CONTRASTS, Browser, chromium
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
+pytestmark = pytest.mark.slow
+
 MADE = made_up()
 FIRST = [0, 1, 2, 3, 4, 5, 6]  # the agents that show at first: the best six, and a reference
 HOSTILE = (

@@ -39,6 +39,7 @@ def reported(values: Table, folder: Path) -> tuple[Results, Summary, str]:
     return results, made, markdown.markdown(made)
 
 
+@pytest.mark.slow
 def test_variants_that_differ_in_a_fixed_parameter_are_apart(tmp_path: Path) -> None:
     agents = [
         {"name": "wgp-ucb", "label": f"{name} {{discount}}", "parameters": parameters}
@@ -57,6 +58,7 @@ def test_variants_that_differ_in_a_fixed_parameter_are_apart(tmp_path: Path) -> 
         np.testing.assert_allclose([mean.value for mean in line.means], means)
 
 
+@pytest.mark.slow
 def test_tasks_that_differ_in_a_fixed_kwarg_are_apart(tmp_path: Path) -> None:
     entries = [
         {"id": ABRUPT, "kwargs": PLAIN | {"noise_std": [0.1, 1.0]}},
@@ -71,6 +73,7 @@ def test_tasks_that_differ_in_a_fixed_kwarg_are_apart(tmp_path: Path) -> None:
     assert "lengthscale=0.5, slope of the logarithms:" in text
 
 
+@pytest.mark.slow
 def test_environments_of_one_name_have_lines_of_their_own(tmp_path: Path) -> None:
     entries = [
         {"id": ABRUPT, "name": "both", "kwargs": PLAIN | {"noise_std": [0.1, 1.0]}},
@@ -127,6 +130,7 @@ def test_unusual_experiments_are_reported(values: Table, tmp_path: Path) -> None
     assert found == set(range(len(results.agents)))
 
 
+@pytest.mark.slow
 def test_no_slope_is_said_where_there_is_no_regret(tmp_path: Path) -> None:
     kwargs = PLAIN | {"norm_bound": [0.0, 1.0], "noise_std": [0.1, 1.0]}
     _, made, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
@@ -269,6 +273,7 @@ def test_numbers_for_people(numbers: tuple[float, float, float], text: str) -> N
 HOSTILE = ("<!-- /results -->", "a|b\\", "```", "~~~", "\\|", "<script>", "**a", "# a")
 
 
+@pytest.mark.slow
 def test_no_name_breaks_out_of_its_place_in_markdown(tmp_path: Path) -> None:
     tasks = [
         {"id": ABRUPT, "name": name, "kwargs": {"noise_std": [0.1, 0.5]}} for name in HOSTILE[:4]

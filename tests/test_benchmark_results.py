@@ -66,6 +66,7 @@ def test_each_file_is_read_once_and_again_when_it_is_another(
         found.regret("abrupt", "random")
 
 
+@pytest.mark.slow
 def test_each_file_is_read_once_for_a_report_and_its_pictures_however_large(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +183,7 @@ def test_the_frame_is_tidy_and_complete(results: Results, tmp_path: Path) -> Non
         assert again[name].tolist() == frame[name].tolist()
 
 
+@pytest.mark.slow
 def test_parquet_holds_the_frame(results: Results, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -220,6 +222,7 @@ def test_rliable_takes_scores_where_higher_is_better(results: Results, tmp_path:
         np.testing.assert_array_equal(array[:, 0], -alone.final_regret("abrupt", agent))
 
 
+@pytest.mark.slow
 def test_partial_takes_the_batches_that_every_agent_has(tmp_path: Path) -> None:
     values = VALUES | {"seeds": 6}
     play(values, tmp_path)

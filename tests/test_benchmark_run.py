@@ -65,6 +65,7 @@ SAME: dict[str, tuple[Table, int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SAME)
 def test_changes_no_number_of_others(what: str, base: Results, tmp_path: Path) -> None:
     change, jobs = SAME[what]
@@ -85,6 +86,7 @@ def test_other_roots_and_runs_have_other_numbers(base: Results, tmp_path: Path) 
     assert len(set(np.concatenate(finals).tolist())) == 8
 
 
+@pytest.mark.slow
 def test_comparisons_are_paired(base: Results, tmp_path: Path) -> None:
     kwargs = {"noise_std": [0.1, 0.5], "change_points": [[7, 14]]}
     play(SIX_RUNS | {"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
@@ -125,6 +127,7 @@ def test_a_failure_does_not_end_the_others(
     assert stored(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_the_last_units_are_played_in_pieces(tmp_path: Path) -> None:
     values = SIX_RUNS | {"seeds": 43, "batch": 23, "agent": [WINDOWS, CHANCE, {"name": "d-ts"}]}
     pieces = Pieces(declare(values).units(), Workers(2))
@@ -238,6 +241,7 @@ def test_times_and_memory_of_every_unit(base: Results) -> None:
         assert row["worker"].rpartition(":")[2].isdecimal()
 
 
+@pytest.mark.slow
 def test_a_line_that_a_kill_has_cut_is_left_out(tmp_path: Path) -> None:
     accents = SIX_RUNS | {"agent": [{"name": "random", "label": "hasard à λ"}, WINDOWS]}
     play(accents, tmp_path)
@@ -264,6 +268,7 @@ def test_a_line_that_a_kill_has_cut_is_left_out(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(lines[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_full_disk_ends_the_run_and_keeps_what_is_done(
     jobs: int, tmp_path: Path, base: Results, capsys: pytest.CaptureFixture[str]
@@ -293,6 +298,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(
     assert stored(out) == expected
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_written_ends_the_run_cleanly(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

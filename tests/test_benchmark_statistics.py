@@ -148,6 +148,7 @@ def test_the_median_resamples_as_brute_force_does(runs: int) -> None:
     np.testing.assert_allclose(found[1:], expected, atol=0.08)
 
 
+@pytest.mark.slow
 def test_runs_are_resampled_within_their_tasks() -> None:
     # All the spread is between tasks. Without strata the IQM would range over the tasks.
     rng = np.random.default_rng(5)
@@ -305,6 +306,7 @@ def test_a_slope_needs_two_points() -> None:
 # the mean (what BCa gives for 40 exponential runs), 0.95 for the median, 0.94 for the IQM, 0.96
 # for the improvement, 0.95 and 0.94 for these two on shared draws (0.62 and 0.57 where each task
 # is resampled by itself) and 0.93 for the slope. The bounds lie 3 errors around each.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "low", "high"),
     [

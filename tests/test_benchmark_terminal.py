@@ -117,6 +117,7 @@ def test_a_report_has_its_tables_though_its_pictures_fail(
     assert (results / "summary.csv").exists()
 
 
+@pytest.mark.slow
 def test_reproduce_has_its_report_though_its_picture_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,11 +179,13 @@ def last_line(program: str, backend: str, *arguments: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_pictures_need_no_backend_and_leave_the_user_s_alone() -> None:
     assert last_line(LIBRARY, "nonsense") == "nonsense None"
     assert last_line(LIBRARY, "svg") == "svg svg"
 
 
+@pytest.mark.slow
 def test_commands_draw_with_agg_whatever_a_notebook_says(tmp_path: Path) -> None:
     assert last_line(COMMAND, NOTEBOOK, str(tmp_path)) == "0 agg"
     assert (tmp_path / "verify.png").read_bytes().startswith(b"\x89PNG")

@@ -24,7 +24,7 @@ BLOCK = re.compile(r"^( *)```(python|sh|bash)\n(.*?)^\1```$", re.DOTALL | re.MUL
 READ = {"docs/experiments.md": ("noise", "sensitivity"), "docs/agents.md": ("gp", "linear", "arms")}
 """The experiments whose results a page reads."""
 
-SLOW = {*READ, *(f"docs/start/{page}.md" for page in ("researcher", "rl", "practitioner"))}
+QUICK = ("README.md", "docs/adaptive.md", "docs/learned.md", "docs/theory.md")
 
 
 def written() -> list[str]:
@@ -80,7 +80,7 @@ def as_a_checkout(page: str, folder: Path) -> None:
 
 def marked(pages: list[str]) -> list[object]:
     """Return pages as parameters, those that take long marked."""
-    return [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in pages]
+    return [pytest.param(one, marks=[pytest.mark.slow] * (one not in QUICK)) for one in pages]
 
 
 WITH_PYTHON = [

@@ -139,6 +139,7 @@ def test_a_gif_has_its_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert 5_000 < path.stat().st_size < 500_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("square", [False, True])
 def test_where_all_is_zero_there_is_room_around_it(square: bool) -> None:
     flat = (SQUARE if square else SHORT) | {"norm_bound": 0.0, "noise_std": 0.0}
@@ -153,6 +154,7 @@ def test_where_all_is_zero_there_is_room_around_it(square: bool) -> None:
     assert at[0] < 1e9 < at[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["gif", "mp4"])
 def test_a_film_is_written_whole_or_not_at_all(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -136,6 +136,7 @@ def test_the_walk(make_env: Make) -> None:
     assert 2 <= turned.sum() <= 2 * (~straight).sum()
 
 
+@pytest.mark.slow
 def test_starts_are_uniform(make_env: Make) -> None:
     env = make_env(BEAM, continuous=True, horizon=1, near=10.0, far=30.0, width=12.0, **ALONE)
     starts = np.concatenate([positions(*played(env, seed), near=10.0) for seed in range(300)])
@@ -143,6 +144,7 @@ def test_starts_are_uniform(make_env: Make) -> None:
         assert stats.kstest(axis, law.cdf).pvalue > P_VALUE
 
 
+@pytest.mark.slow
 def test_blockages(make_env: Make) -> None:
     block, clear, horizon = 0.05, 0.2, 500
     parameters = ALONE | {"block_rate": block, "clear_rate": clear, "speed": 0.0}
@@ -162,6 +164,7 @@ def test_blockages(make_env: Make) -> None:
     assert stats.binomtest(sum(first), 300, block / (block + clear)).pvalue > P_VALUE
 
 
+@pytest.mark.slow
 def test_reflections(make_env: Make) -> None:
     """Of a user who is always hidden a reflection alone is left: its direction stays."""
     hidden = {"block_rate": 1.0, "clear_rate": 0.0, "blockage_db": 100.0, "num_paths": 2}

@@ -59,6 +59,7 @@ def test_the_scale_of_branin() -> None:
     assert rewards.std() == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(TEST_FUNCTIONS))
 def test_a_test_function_is_nowhere_higher(name: str) -> None:
     """Also beyond its box, where shifts may bring it: 50 climbs from twice its size."""
@@ -226,6 +227,7 @@ def test_changes_come_every_period(make_env: Make) -> None:
     assert np.flatnonzero(changed).tolist() == [7, 14, 21, 28]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_bounds_rescale_functions_as_they_are(function: str) -> None:
     same: dict[str, Any] = {"function": function, "horizon": 50}
@@ -340,6 +342,7 @@ def test_a_hundred_peaks_can_be_drawn() -> None:
     assert drawn.optimal_reward[0] == pytest.approx(w.sum(axis=1).max(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_learners_find_it() -> None:
     """Three runs of 200 steps: random play has 120, the adaptive agent 28."""
     regret = {}

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import wgp_gym
-from wgp_gym.wrappers import DelayedRewards, HistoryObservation, VectorDelayedRewards
+from wgp_gym.wrappers import (
+    DelayedRewards,
+    HistoryObservation,
+    RegretReward,
+    SeededEpisodes,
+    VectorDelayedRewards,
+    VectorRegretReward,
+)
 
 ABRUPT, CONTEXTUAL = "WGPBandit-Abrupt-v0", "WGPBandit-LinearContextual-v0"
 P_VALUE = 1e-3  # of each test of a distribution; the seeds are fixed
@@ -165,6 +172,33 @@ def test_the_delays_follow_from_the_seed_and_the_episode() -> None:
     lost = arrivals(DelayedRewards(bare(), missing=0.3), 1, 0)  # the same rewards are lost
     assert [t == 0 for t in lost[:10]] == [t == 0 for t in first[:10]]
     assert all(t == 0 for t, alone in zip(first, lost, strict=True) if alone == 0)
+
+
+def test_a_seed_that_a_wrapper_inside_names() -> None:
+    law: dict[str, Any] = {"delay": ["geometric", 3.0], "missing": 0.2}
+    within = DelayedRewards(SeededEpisodes(bare(), [7, 8]), **law)
+    around = SeededEpisodes(DelayedRewards(bare(), **law), [7, 8])
+    actions = actions_of(within, 40)
+    for seed in (7, 8, 7):
+        named = played(DelayedRewards(bare(), **law), actions, seed=seed)
+        np.testing.assert_equal(played(within, actions), named)
+        np.testing.assert_equal(played(around, actions), named)
+
+
+def test_the_observation_shows_the_tasks_own_rewards() -> None:
+    """A policy under `RegretReward` is told no more than before, though its rewards come late."""
+    plain, paid = DelayedRewards(bare(), delay=2), DelayedRewards(RegretReward(bare()), delay=2)
+    actions = actions_of(plain, 40)
+    one, other = (played(env, actions, seed=1) for env in (plain, paid))
+    np.testing.assert_equal([step[0] for step in other], [step[0] for step in one])
+    regrets = [step[-1]["regret"] for step in one]
+    np.testing.assert_allclose([step[1] for step in other[3:]], np.negative(regrets[1:-2]))
+    many = VectorDelayedRewards(VectorRegretReward(vector(batch=1)), delay=2)
+    shown, _ = many.reset(seed=1)
+    for step, action in zip(one, [*actions, None], strict=True):
+        np.testing.assert_equal(shown[0], step[0])
+        if action is not None:
+            shown = many.step(np.array([action]))[0]
 
 
 def test_a_history_shows_what_has_arrived() -> None:

@@ -96,6 +96,7 @@ def test_both_bounds(make_env: Make) -> None:
         make_env(ABRUPT, norm_bound=0.1, variation_budget=9.0).reset(seed=0)
 
 
+@pytest.mark.slow
 def test_the_abrupt_task_of_the_paper(make_env: Make) -> None:
     """Russac, Vernade, Cappe: new vectors at 1001, 2001 and 3001, a variation of 4 + sqrt 2."""
     env = make_env(ABRUPT, theta=PAPER)
@@ -165,6 +166,7 @@ def test_short_jumps(make_env: Make, horizon: int, steps: list[int]) -> None:
     assert [info["t"] for info in infos if info["changed"]] == steps
 
 
+@pytest.mark.slow
 def test_uniform_on_the_circle(make_env: Make) -> None:
     """Angles of drawn vectors and arms: a resultant of 600 uniform ones is below 64 (p = 0.001)."""
     env = make_env(CONTEXTUAL, horizon=6, num_arms=100)
@@ -222,6 +224,7 @@ def test_rewards_of_the_logistic_link(make_env: Make) -> None:
     assert abs(np.mean(np.square(score)) - 1) < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedule", "given", "match"),
     [

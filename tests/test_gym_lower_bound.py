@@ -221,6 +221,7 @@ def final_regret(name: str, **parameters: Any) -> float:
     return float(played["cumulative_regret"][:, -1].mean())
 
 
+@pytest.mark.slow
 def test_it_is_hard() -> None:
     """Random play has 15.0, others as much (40 runs: WGP-UCB 15.0, the adaptive agent 14.5)."""
     chance = final_regret("random")
@@ -230,6 +231,7 @@ def test_it_is_hard() -> None:
         assert least < 0.9 * chance < final_regret(name)
 
 
+@pytest.mark.slow
 def test_needles_thirty_times_as_high_are_found() -> None:
     """Random play has 473, the adaptive agent 328."""
     easy = {"epsilon": 0.5}

@@ -37,6 +37,7 @@ def played(env: BanditEnv, seed: int = 0) -> NDArray[np.float64]:
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("eps", "parameters"),
     [
@@ -67,6 +68,7 @@ def test_covariance(eps: float, parameters: dict[str, Any]) -> None:
             assert (np.abs(now.mean(axis=0)) <= 5 * np.sqrt(k / EPISODES) + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_vectors_where_arms_change() -> None:
     eps, dim = 0.3, 2
     env = BanditVectorEnv(EPISODES, task=MarkovTask(eps=eps, horizon=STEPS, **CHANGING))
@@ -148,6 +150,7 @@ def test_no_drift_rests(make_env: Make) -> None:
         make_env(MARKOV, eps=0.0, variation_budget=1.0).reset(seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "match"),
     [

@@ -61,6 +61,7 @@ def test_norms_are_those_of_the_click_rates() -> None:
     assert drawn.variation_budget == pytest.approx(moves.sum())
 
 
+@pytest.mark.slow
 def test_lifetimes_are_geometric() -> None:
     """Where few slots are taken: articles that came after the start and left before the end."""
     drawn = episode(1, num_arms=400, arrival_rate=0.5, lifetime=20.0, horizon=20_000)
@@ -72,6 +73,7 @@ def test_lifetimes_are_geometric() -> None:
     assert stats.chisquare(counts, np.diff(ends) * len(lengths)).pvalue > ALPHA
 
 
+@pytest.mark.slow
 def test_arrivals_are_a_poisson_process() -> None:
     drawn = episode(2, num_arms=400, arrival_rate=0.7, lifetime=20.0, horizon=20_000)
     starts = np.array([a for a, _, _ in lives(drawn) if a > 0])
@@ -82,6 +84,7 @@ def test_arrivals_are_a_poisson_process() -> None:
     assert stats.chisquare(found, rest).pvalue > ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0, 149])
 def test_episodes_begin_in_the_long_runs_state(step: int) -> None:
     """The number of articles is Poisson with mean 0.2 x 30 = 6, at the start and later."""
@@ -95,6 +98,7 @@ def test_episodes_begin_in_the_long_runs_state(step: int) -> None:
     assert stats.chisquare(counts, expected).pvalue > ALPHA
 
 
+@pytest.mark.slow
 def test_full_pages_lose_articles_as_erlang_has_it() -> None:
     """The share of steps with all five slots taken, at 4 erlangs: 0.199, by Erlang's formula.
 
@@ -106,6 +110,7 @@ def test_full_pages_lose_articles_as_erlang_has_it() -> None:
     assert share == pytest.approx(powers[5] / sum(powers), abs=0.015)
 
 
+@pytest.mark.slow
 def test_first_click_rates_are_beta() -> None:
     drawn = episode(4, num_arms=400, arrival_rate=0.5, lifetime=20.0, horizon=5000)
     first = [rates[0] for start, _, rates in lives(drawn) if start > 0]
@@ -115,6 +120,7 @@ def test_first_click_rates_are_beta() -> None:
     assert stats.kstest(first, stats.beta(0.4, 3.6).cdf).pvalue > ALPHA
 
 
+@pytest.mark.slow
 def test_the_first_articles_are_of_any_age() -> None:
     """E 2^{-age / h} of a geometric age from 0 on is p / (1 - (1 - p) 2^{-1 / h})."""
     rates = np.concatenate(

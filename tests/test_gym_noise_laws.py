@@ -212,6 +212,7 @@ def test_the_scale_that_is_told(make_env: Make, law: Parameters, factor: float |
         vector.reset(seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.9])
 def test_the_scale_of_outliers_is_the_smallest(share: float) -> None:
     """By the moment function E e^{z eps}, from the density."""

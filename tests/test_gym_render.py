@@ -44,6 +44,7 @@ def test_pictures_change_with_play(variant: Variant, make_env: Make) -> None:
     np.testing.assert_array_equal(env.render(), before)  # a new episode has no plays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
@@ -78,6 +79,7 @@ def star(image: Image) -> NDArray[np.float64]:
     return np.array([columns.mean(), rows.mean()])
 
 
+@pytest.mark.slow
 def test_the_star_is_at_the_optimum(make_env: Make) -> None:
     """Its column goes up linearly with the best arm's place, over a dozen functions."""
     env = make_env("WGPBandit-Abrupt-v0", render_mode="rgb_array")
@@ -187,6 +189,7 @@ def test_without_render_mode_nothing_is_drawn_or_kept(make_env: Make) -> None:
     assert env.dynamics.history is None
 
 
+@pytest.mark.slow
 def test_matplotlibs_global_state_is_left_alone() -> None:
     program = (
         "import sys, gymnasium, wgp_gym\n"

@@ -125,6 +125,7 @@ def test_deep_copy_in_mid_episode_goes_on(variant: Variant) -> None:
     np.testing.assert_equal([*play(twin, 10, action_seed=4), *episode(twin, None)], expected)
 
 
+@pytest.mark.slow
 def test_pickles_go_on_in_a_spawned_process() -> None:
     envs: list[Env] = [gymnasium.make(entry.id) for entry in ENVIRONMENTS]
     envs.append(gymnasium.make("WGPBandit-Slow-v0", continuous=True, horizon=30))

@@ -19,7 +19,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from conftest import as_arms, tasks_of
+from conftest import as_arms, by_kind, tasks_of
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
@@ -73,6 +73,7 @@ def check_long_episode(env: Any) -> NDArray[np.float64]:
     return np.array(rewards, float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "bound", "low", "high"),
     [(SYNTHETIC[0], None, 0.5, 30.0), (SYNTHETIC[1], 1e9, 1e7, 1.1e9)],
@@ -84,16 +85,19 @@ def test_ten_thousand_steps(
     assert low < np.abs(rewards).max() < high
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_of_a_box(make_env: Make) -> None:
     check_long_episode(make_env("WGPBandit-Abrupt-v0", horizon=LONG, continuous=True, dim=2,
                                 points_per_dim=6))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_of_a_vector_environment() -> None:
     rewards = check_long_episode(make_vector("WGPBandit-Abrupt-v0", 2, horizon=LONG))
     assert rewards.shape == (LONG, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("huge", [-1e9, 1e14])
 def test_ten_thousand_rows_with_a_huge_one(huge: float, make_env: Make, tmp_path: Path) -> None:
     values = np.random.default_rng(0).random((LONG, 3))
@@ -298,6 +302,7 @@ def unpickle_and_go_on(pickled: list[bytes]) -> list[list[Step]]:
     return [go_on(pickle.loads(data)) for data in pickled]
 
 
+@pytest.mark.slow
 def test_vector_environments_and_boxes_go_on_in_a_spawned_process() -> None:
     envs: list[Any] = [make_vector(entry.id, 2, horizon=HORIZON) for entry in ENVIRONMENTS]
     for name in SYNTHETIC:
@@ -339,7 +344,7 @@ def test_environments_touch_no_global_generator(variant: Variant, seed: int | No
 
 
 @pytest.mark.usefixtures("untouched")
-@pytest.mark.parametrize("name", wgp_agents.names())
+@pytest.mark.parametrize("name", by_kind(wgp_agents.names()))
 def test_agents_touch_no_global_generator(name: str) -> None:
     for env in (env for env_id in tasks_of(name) for env in made_in_two_ways(env_id, {})):
         observation, _ = env.reset()

@@ -73,6 +73,7 @@ def test_squared_norm_on_average() -> None:
     assert abs(squares.mean() - 100 / 3) < 4 * squares.std() / np.sqrt(5_000)
 
 
+@pytest.mark.slow
 def test_the_functions_of_an_episode(make_env: Make) -> None:
     """The three functions of an episode, and those of two seeds, are independent draws."""
     env, found = make_env("WGPBandit-Abrupt-v0", horizon=3, change_points=[2, 3]), []

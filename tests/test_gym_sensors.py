@@ -41,6 +41,7 @@ def test_the_field_in_space() -> None:
         assert stats.kstest(column, stats.norm.cdf).pvalue > P_VALUE
 
 
+@pytest.mark.slow
 def test_the_field_in_time() -> None:
     time, steps = 12.0, 40_000
     drawn = SensorField(num_sensors=2, correlation_time=time, **BARE).readings(rng(3), steps)

@@ -66,7 +66,7 @@ def check_row(found: tuple[Any, ...], i: int, expected: tuple[Any, ...]) -> None
     np.testing.assert_equal(row(info, i), single_info)
 
 
-@pytest.mark.parametrize("batch", [1, 3, 17])
+@pytest.mark.parametrize("batch", [1, 3, pytest.param(17, marks=pytest.mark.slow)])
 def test_equals_single_environments(variant: Variant, make_env: Make, batch: int) -> None:
     name, parameters = variant
     vector = make_vector(name, batch, horizon=HORIZON, **parameters)

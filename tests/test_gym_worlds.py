@@ -136,6 +136,7 @@ def test_a_batch_is_the_single_environments(make_env: Make, world: Worlds) -> No
         assert (kept.kernels, kept.noise_scale) == (same.kernels, same.noise_scale)
 
 
+@pytest.mark.slow
 def test_numbers_are_log_uniform_and_names_uniform() -> None:
     laws = {"noise_std": NOISE, "lengthscale": LENGTHS, "kernel": ["se", "matern", "linear"]}
     env = make_vector(ABRUPT, 900, horizon=2, points_per_dim=3, num_terms=2, told="law", **laws)
@@ -209,6 +210,7 @@ def test_never_and_always(make_env: Make, rate: float, changed: int) -> None:
     assert env.dynamics.episodes[0].values.shape == (1 + changed, 100)
 
 
+@pytest.mark.slow
 def test_the_drift_of_a_markov_task_is_log_uniform() -> None:
     law = {"eps": [0.1, 0.9], "kernel": "linear", "contextual": True}
     env = make_vector(MARKOV, 300, dim=6, points_per_dim=2, horizon=200, **law)

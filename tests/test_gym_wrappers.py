@@ -353,6 +353,7 @@ def test_autoreset_sync(environment_id: str, make_env: Make, mode: AutoresetMode
     check_autoreset(env, Alone(make_env, environment_id, mode), 14)
 
 
+@pytest.mark.slow
 @every_mode
 def test_autoreset_async(make_env: Make, mode: AutoresetMode) -> None:
     name = "wgp_gym:WGPBandit-Slow-v0"  # a spawned process has imported nothing yet

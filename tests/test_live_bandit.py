@@ -180,6 +180,7 @@ def test_a_key_gives_the_same_answer() -> None:
     assert bandit.ask(3, key="batch") == three
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ALL)
 def test_made_again_it_goes_on_as_if_it_had_never_stopped(agent: str, tmp_path: Path) -> None:
     kept = live(agent, storage=tmp_path / "shop.db", name="espresso", seed=2)
@@ -290,6 +291,7 @@ def test_rewards_in_any_unit_do_not_lock_an_agent(agent: str) -> None:
     assert np.mean(abs(late - 15.0) <= 3.0) > 0.6  # chance is a third
 
 
+@pytest.mark.slow
 def test_contexts_change_what_is_best() -> None:
     bandit = LiveBandit(Arms(["ice", "tea"]), contexts=Knobs(temperature=(-10, 40)))
     rng = np.random.default_rng(0)
@@ -307,6 +309,7 @@ def test_contexts_change_what_is_best() -> None:
         bandit.ask(context={"temperature": 99})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["adaptive-wgp-ucb", "wgp-ucb"])
 def test_offers_are_known_by_their_features(agent: str) -> None:
     bandit = LiveBandit(Offers(8, price=(0, 100), size=["S", "M"]), agent=agent, horizon=300)
@@ -372,6 +375,7 @@ def test_a_decision_that_was_given_up_is_one_step() -> None:
     np.testing.assert_allclose(bandit.expects().mean, agent.posterior().mean, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_what_another_version_learned_is_learned_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -523,7 +527,7 @@ def test_before_anything_was_told_the_report_has_no_numbers(reward: Any) -> None
     decision = bandit.ask()
     report = bandit.report()
     assert {(arm.mean, arm.low, arm.high) for arm in report.arms} == {(None, None, None)}
-    assert (report.noise_std, report.drift) == (None, None)
+    assert (report.noise_std, report.drift, report.memory) == (None, None, None)
     assert re.search(r"10 +- +- +- ", report.table())
     bandit.tell(decision, 1.0)
     bandit.tell(bandit.ask(), 1.0)  # of one size nobody knows how large noise is
@@ -536,6 +540,7 @@ def test_before_anything_was_told_the_report_has_no_numbers(reward: Any) -> None
     assert (bandit.report().noise_std is None) == (reward in ("counts", "heavy-tailed"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reward", "minimize"), [("clicks", False), ("counts", True), ("heavy-tailed", True)]
 )
@@ -882,6 +887,7 @@ def test_the_drift_is_that_of_an_expected_reward_with_its_level() -> None:
     assert bandit.report().drift == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_an_old_open_decision_hides_nothing_from_the_report() -> None:
     bandit, other = live(lookback=200), live(lookback=200)
     for one in (bandit, other):
@@ -895,6 +901,7 @@ def test_an_old_open_decision_hides_nothing_from_the_report() -> None:
     assert found.noise_std == pytest.approx(expected.noise_std)
 
 
+@pytest.mark.slow
 def test_changes_are_in_the_log_whoever_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     whole = live(storage=path)
@@ -968,6 +975,7 @@ def test_its_own_log_can_be_replayed() -> None:
     assert bandit.replay(pandas.DataFrame(rows), method="ips").num_rows == 100
 
 
+@pytest.mark.slow
 def test_what_is_expected_is_of_a_context() -> None:
     bandit = LiveBandit(Arms(["ice", "tea"]), contexts=Knobs(temperature=(-10, 40)))
     rng = np.random.default_rng(0)
@@ -1123,6 +1131,7 @@ def test_it_goes_on_in_every_database(database: str) -> None:
     np.testing.assert_array_equal(kept.expects().mean, same.expects().mean)
 
 
+@pytest.mark.slow
 def test_a_snapshot_saves_time_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from wgp_agents.live import LiveBandit
-from wgp_agents.live.choices import Arms, Choices, KnobGrid, Offers, choices_of
+from wgp_agents.live.arms import Arms, Choices
+from wgp_agents.live.choices import KnobGrid, Offers, choices_of
 from wgp_agents.live.knobs import Knobs
 
 MACHINE = Knobs(speed=(0, 300), depth=(1, 8, "int"), rate=(1e-4, 1, "log"), tool=["A", "B", "C"])

@@ -206,6 +206,7 @@ def test_another_program_that_uses_the_file_is_waited_for(tmp_path: Path) -> Non
     other.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "extra"),
     [("sqlalchemy", "live"), ("psycopg", "postgres")],

@@ -188,6 +188,7 @@ def test_the_standard_error_of_dependent_terms() -> None:
     assert standard_error(e, None) == pytest.approx(5 / math.sqrt(len(e)), rel=0.1)
 
 
+@pytest.mark.slow
 def test_rejection_on_a_uniform_log_is_direct_play() -> None:
     """The sums of twenty plays are distributed as direct play's, in a world that stands still."""
     means = TRUTH[0]
@@ -247,6 +248,7 @@ def value() -> Callable[[Method, Array], float]:
     return _value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rejection", "doubly-robust"])
 def test_estimates_meet_the_truth(method: Method, value: Callable[[Method, Array], float]) -> None:
     truth = value(method, UNIFORM)

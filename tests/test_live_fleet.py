@@ -48,6 +48,7 @@ def test_each_is_what_it_would_be_alone(agent: str) -> None:
         fleet.tell(told)
 
 
+@pytest.mark.slow
 def test_made_again_they_go_on(tmp_path: Path) -> None:
     kept = LiveBandits(Arms(PRICES), NAMES, storage=tmp_path / "f.db", name="shops")
     same = LiveBandits(Arms(PRICES), NAMES, name="shops")

@@ -15,6 +15,8 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
 
 from page_browser import CONTRASTS, Browser, chromium
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "</script><script>alert(1)</script><b>bold</b><img src=x onerror=alert(1)> %{y} $x^2$"
 
 

@@ -58,6 +58,7 @@ def several(kind: str, storage: str, count: int, *arguments: object) -> None:
     assert [finished(process) for process in processes] == [""] * count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processes", "threads", "count"),
     [(2, 3, 3), pytest.param(2, 6, 50, marks=pytest.mark.slow)],
@@ -78,6 +79,7 @@ def test_every_append_is_there_once(
     assert {event.decision for event in log} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks and signals of POSIX")
 @pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_killed_process_loses_nothing_that_was_returned(database: str, count: int) -> None:
@@ -96,6 +98,7 @@ def test_a_killed_process_loses_nothing_that_was_returned(database: str, count: 
         found.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of POSIX")
 def test_parent_and_children_go_on_after_a_fork(database: str) -> None:
     # Where the child inherited a connection, SQLite lost events and said that its file is damaged.

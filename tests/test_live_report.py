@@ -57,6 +57,7 @@ def test_the_table_is_aligned() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_long_table_has_the_best_arms_and_those_played() -> None:
     arms = tuple(
         Arm(float(k), float(k % 100), plays=200 * (k == 7) + (k % 9 == 2)) for k in range(200)
@@ -130,6 +131,7 @@ def floats(values: Any) -> Array:
     return np.asarray(values, float)
 
 
+@pytest.mark.slow
 def test_the_picture_has_the_data() -> None:
     made = prices()
     top, middle, bottom = figure(made).axes
@@ -151,6 +153,7 @@ def test_the_picture_has_the_data() -> None:
     np.testing.assert_allclose(floats(bottom.lines[0].get_ydata()), floats(made.history.memory))
 
 
+@pytest.mark.slow
 def test_names_are_categories() -> None:
     made = offers(arms=40)
     middle = figure(made).axes[1]
@@ -207,6 +210,7 @@ def test_the_page_has_the_charts_and_the_table() -> None:
     assert named["layout"]["yaxis"]["type"] == "category"
 
 
+@pytest.mark.slow
 def test_hostile_names_are_escaped() -> None:
     text, plain = page(offers(words=lambda name: name + EVIL)), page(offers())
     for tag in ("<script", "<tr", "<td", "<!--", "<b>"):
@@ -222,6 +226,7 @@ def evil_arms() -> tuple[Arm, ...]:
     return offers(words=lambda name: name + EVIL).arms
 
 
+@pytest.mark.slow
 def test_the_page_asks_for_nothing(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     prices().to_html(path)

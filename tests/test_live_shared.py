@@ -76,6 +76,7 @@ def check_kills(folder: Path, kills: int) -> None:
     np.testing.assert_allclose(kept.expects().mean, again.expects().mean, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_what_has_returned_is_kept_whatever_is_killed(tmp_path: Path) -> None:
     check_kills(tmp_path, 5)
 
@@ -101,6 +102,7 @@ def hammer(folder: Path, steps: int) -> None:
         thread.join()
 
 
+@pytest.mark.slow
 def test_six_processes_with_six_threads_share_one_bandit(tmp_path: Path) -> None:
     steps = 4
     workers = [FORK.Process(target=hammer, args=(tmp_path, steps)) for _ in range(6)]

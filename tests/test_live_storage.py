@@ -243,6 +243,7 @@ def test_snapshots(store: Store) -> None:
     assert kept == list(range(20 - KEPT, 20))
 
 
+@pytest.mark.slow
 def test_bandits_are_apart(database: str) -> None:
     stores = {name: open_store(database, name) for name in [*ODD_TEXTS, "ESPRESSO", "espresso "]}
     for name, store in stores.items():
@@ -261,6 +262,7 @@ def test_bandits_are_apart(database: str) -> None:
         store.close()
 
 
+@pytest.mark.slow
 def test_threads_take_turns(store: Store) -> None:
     def play(who: int) -> None:
         for i in range(10):

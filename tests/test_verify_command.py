@@ -28,49 +28,37 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-# They take most of the time; test_verify_power.py has what the short run lacks.
-LONGEST = {"coverage", "growth", "growth_of_arms", "tight_instances", "tight_width"}
-
-
-@pytest.fixture(scope="module", params=["short", pytest.param("whole", marks=pytest.mark.slow)])
-def left_out(request: pytest.FixtureRequest) -> set[str]:
-    """The checks that a quick run does without."""
-    return LONGEST if request.param == "short" else set()
-
-
 @pytest.fixture(scope="module")
-def quick(left_out: set[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One quick run, in two processes if it is of everything."""
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run with `--quick`, in two processes."""
     folder = tmp_path_factory.mktemp("verify")
-    kept = tuple(check for check in checks.CHECKS if check.__name__ not in left_out)
-    jobs = "1" if left_out else "2"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checks, "CHECKS", kept)
-        assert cli.main(["verify", "--quick", "--out", str(folder), "--jobs", jobs]) == 0
+    assert cli.main(["verify", "--quick", "--out", str(folder), "--jobs", "2"]) == 0
     return folder
 
 
-def test_every_statement_of_the_paper_has_a_row(quick: Path, left_out: set[str]) -> None:
+@pytest.mark.slow
+def test_every_statement_of_the_paper_has_a_row(quick: Path) -> None:
     found = {row["statement"] for row in rows_of(quick)}
     theorems = {"Theorem 1", "Theorem 2, fixed t", "Theorem 2, all t", "Theorem 3", "Theorem 4"}
     theorems |= {"Corollary 5", "Theorem 6", "Theorem 7", "Corollary 8"}
     theorems |= {"Remark 2", "Remark 3", "Remark 4", "Lemma 21, remark"}
     lemmas = {f"Lemma {number}" for number in (12, 13, 14, 15, 16, 17, 18, 19, 21)}
     others = {"Remark 1, Lemma 9", "Lemmas 17, 19", "Lemma 20, proof", "Section 6, end"}
-    only_there = {"Theorem 2, fixed t"} if left_out else set()
-    assert (theorems | lemmas | others) - only_there <= found
+    assert theorems | lemmas | others <= found
 
 
-def test_nothing_comes_out_otherwise_than_documented(quick: Path, left_out: set[str]) -> None:
+@pytest.mark.slow
+def test_nothing_comes_out_otherwise_than_documented(quick: Path) -> None:
     rows = rows_of(quick)
     verdicts = {row["verdict"] for row in rows}
     assert verdicts - {"undecided"} == {"pass", "measured", "fails as documented", "vacuous"}
     assert all(row["documented"] == "says nothing" for row in rows if row["verdict"] == "vacuous")
     decided = {row["statement"] for row in rows if row["verdict"][:4] in ("pass", "fail")}
     claimed = {row["statement"] for row in rows if row["bound"]}
-    assert claimed - decided <= ({"Theorem 3", "Corollary 5"} if left_out else set())
+    assert claimed <= decided
 
 
+@pytest.mark.slow
 def test_the_time_uniform_claim_fails_and_is_repaired(quick: Path) -> None:
     shares: dict[str, list[float]] = {"paper": [], "union": [], "anytime": []}
     for row in rows_of(quick):
@@ -80,14 +68,14 @@ def test_the_time_uniform_claim_fails_and_is_repaired(quick: Path) -> None:
     assert max(shares["union"] + shares["anytime"]) <= 0.1
 
 
-def test_the_page_has_all_its_curves(quick: Path, left_out: set[str]) -> None:
+@pytest.mark.slow
+def test_the_page_has_all_its_curves(quick: Path) -> None:
     curves = load_curves(quick / "curves.csv")
-    assert {curve.panel for curve in curves} == {panel.name for panel in PANELS} - (
-        left_out & {"growth"}
-    )
+    assert {curve.panel for curve in curves} == {panel.name for panel in PANELS}
     assert (quick / "verify.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_manifest_says_what_was_run(quick: Path) -> None:
     manifest = json.loads((quick / "manifest.json").read_text("utf-8"))
     assert manifest["settings"] == {"quick": True, "seed": 2022, "wgp-gym": version("wgp-gym")}
@@ -102,6 +90,7 @@ def few(monkeypatch: pytest.MonkeyPatch, *others: Any) -> None:
     monkeypatch.setattr(checks, "LONG", ())
 
 
+@pytest.mark.slow
 def test_the_seed_and_not_the_number_of_processes_decides(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -123,6 +112,7 @@ def interrupted(quick: bool, seed: int) -> list[Row]:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_unexpected_outcome_is_exit_status_1(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +121,7 @@ def test_an_unexpected_outcome_is_exit_status_1(
     assert "Theorem 0           FAIL: 1 <= 0  slack -1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_checks_that_are_done(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +131,7 @@ def test_an_interrupt_keeps_the_checks_that_are_done(
     assert {"Theorem 1", "Lemmas 17, 19"} <= {row["statement"] for row in rows_of(tmp_path)}
 
 
+@pytest.mark.slow
 def test_a_check_has_one_blas_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[int] = []
 
@@ -163,6 +155,7 @@ def rare(quick: bool, seed: int) -> list[Row | Curve]:
     return [row, open_row, Curve("growth", "a line", x, none, x / 7, none)]
 
 
+@pytest.mark.slow
 def test_after_an_interrupt_the_rest_is_checked_and_the_files_are_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -195,6 +188,7 @@ def test_after_an_interrupt_the_rest_is_checked_and_the_files_are_the_same(
         assert whole.read_bytes() == resumed.read_bytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("others", "told"),
     [
@@ -246,6 +240,7 @@ def test_two_at_once_are_refused(
     assert f"Another process is writing to {tmp_path}." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -30,6 +30,8 @@ from wgp_gym.fourier import error_bound
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Indices
 
+pytestmark = pytest.mark.slow
+
 SEED = 2022
 
 

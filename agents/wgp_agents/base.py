@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -283,6 +284,8 @@ class Agent(Policy, ABC):
                 self._units.changed(self._wrapped.rewards, self.problem)
             elif self._wrapped.rewards in TRUE_REGRET:
                 self._units.told_truth(self._wrapped.rewards)
+            if self._wrapped.late:
+                self._units.late(self._wrapped.late)
             self._units.watch(rewards, learns)
             if steps is None:
                 self._learn(actions, rewards, learns)
@@ -310,6 +313,14 @@ class Agent(Policy, ABC):
         if lives.any():
             found = checked_elapsed("steps", "elapse", steps, lives)
             self._elapse(np.ones(len(lives)) if found is None else found, lives)
+
+    def told_on_arrival(self) -> None:
+        """Take it that each reward is told with its own play, though they are paid late.
+
+        `wgp_agents.late_rewards.LateRewards` says so; else an agent that was made from an
+        environment in `wgp_gym.wrappers.DelayedRewards` warns at its first `observe`.
+        """
+        self._wrapped = replace(self._wrapped, late="")
 
     @locked
     def hallucinate(

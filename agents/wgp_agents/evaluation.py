@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,7 @@ from wgp_agents.base import Agent
 from wgp_agents.late_rewards import LateRewards
 from wgp_agents.registry import make
 from wgp_gym.types import Array
-from wgp_gym.validation import reject, seed_list
+from wgp_gym.validation import reject, seed_list, shown
 
 __all__ = ["Evaluation", "Model", "act", "all_over", "evaluate"]
 
@@ -104,7 +105,8 @@ def evaluate(
             these episodes whatever it was made from; or a model with `predict`, as
             stable-baselines3 trains them.
         env: An id, "module:id", or an environment, single or vector, in its wrappers: a model is
-            shown what it shows, an agent the mask in its info, too, where arms come and go. With
+            shown what it shows, an agent, or a model that takes `action_masks`, the mask in its
+            info, too, where arms come and go. With
             an id up to 100 episodes are played at once, and one where each tells a kernel of its
             own.
         seeds: The seeds, ints of at least 0, at most 100,000.
@@ -117,8 +119,8 @@ def evaluate(
 
     Raises:
         ValueError: If there is no seed, `env` is none of these or of another task than that of an
-            `Agent`, a model was trained on observations of another shape, or episodes played at
-            once end at different steps.
+            `Agent`, a model was trained on other spaces of observations or actions, or episodes
+            played at once end at different steps.
     """
     checked = checked_seeds(seeds)
     made = isinstance(env, str)
@@ -208,15 +210,26 @@ def seated(player: Player, env: Any) -> Agent | Model:
         return player
     if not hasattr(player, "predict"):
         reject("player", "evaluate", PLAYERS, player)
-    shape = getattr(getattr(player, "observation_space", None), "shape", None)
-    space = getattr(env, "single_observation_space", env.observation_space)
-    if shape is not None and shape != space.shape:
-        rule = (
-            f"one that shows observations of shape {shape}, as the model was trained on: put it in "
-            "the wrappers of its training, as HistoryObservation"
-        )
-        reject("env", "evaluate", rule, space.shape)
+    check_spaces(player, env)
     return player
+
+
+def check_spaces(model: Model, env: Any) -> None:
+    """Raise ValueError if a model says that it was trained on other spaces than those of `env`."""
+    single = "single_" if isinstance(env, VectorEnv) else ""
+    remedy = "put it in the wrappers of its training, as HistoryObservation"
+    for kind in ("observation", "action"):
+        trained, space = (
+            getattr(model, f"{kind}_space", None),
+            getattr(env, f"{single}{kind}_space"),
+        )
+        if trained is None or trained == space:
+            continue
+        known, found = shown(trained), space
+        if trained.shape != space.shape:
+            known, found = f"shape {trained.shape}", space.shape
+        rule = f"one whose {kind}s are of {known}, as the model was trained on: {remedy}"
+        reject("env", "evaluate", rule, found)
 
 
 def learned(agent: Agent, env: Any, seeds: list[int]) -> Array:
@@ -247,20 +260,34 @@ def act(agent: Agent, observation: Any, info: dict[str, Any]) -> Any:
 
 
 def predicted(model: Model, env: Any, seeds: list[int], deterministic: bool) -> Array:
-    """Play them with a model that is shown observations, always as a batch."""
+    """Play them with a model that is shown observations, always as a batch.
+
+    One that takes masks, as sb3-contrib's MaskablePPO, is shown those of the infos, too.
+    """
     single = not isinstance(env, VectorEnv)
-    observation, _ = env.reset(seed=seeds[0] if single else seeds)
+    observation, info = env.reset(seed=seeds[0] if single else seeds)
     state, starts = None, np.ones(len(seeds), bool)
-    returns, over, info = np.zeros(len(seeds)), False, {}
+    returns, over = np.zeros(len(seeds)), False
+    masked = takes_masks(model)
     while not over:
-        shown = np.asarray(observation)[None] if single else observation
-        actions, state = model.predict(shown, state, starts, deterministic)
+        rows = np.asarray(observation)[None] if single else observation
+        mask = info.get("action_mask") if masked else None
+        given = {} if mask is None else {"action_masks": np.atleast_2d(mask).astype(bool)}
+        actions, state = model.predict(rows, state, starts, deterministic, **given)
         action = actions[0] if single else actions
         observation, reward, terminated, truncated, info = env.step(action)
         starts = np.zeros(len(seeds), bool)
         returns += reward
         over = all_over(terminated, truncated)
     return np.stack([final_regrets(info, len(seeds)), returns])
+
+
+def takes_masks(model: Model) -> bool:
+    """Tell whether a model's `predict` takes `action_masks`."""
+    try:
+        return "action_masks" in inspect.signature(model.predict).parameters
+    except (TypeError, ValueError):  # of compiled code
+        return False
 
 
 def final_regrets(info: dict[str, Any], count: int) -> Array:

@@ -26,6 +26,7 @@ class LateRewards:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        agent.told_on_arrival()
         # Plays, their rewards, and when these arrive.
         self._waiting: list[tuple[Actions, Array, Indices]] = []
 

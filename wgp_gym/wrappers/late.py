@@ -11,7 +11,6 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from wgp_gym.envs.dynamics import REWARD_LIMIT
 from wgp_gym.problem import BanditProblem
 from wgp_gym.types import Array, Floats32, Indices, Info, Mask
 from wgp_gym.validation import check_float, check_int, reject, seed_list
@@ -63,7 +62,8 @@ class Arrivals:
             reject("delay", owner, "0 where arms are drawn anew at each step", delay)
         self._rows = np.arange(batch)
         self._rewards: Array = np.zeros((batch, self._horizon))
-        self._places: Floats32 = np.zeros((batch, self._horizon, self._dim), np.float32)
+        # Places and rewards as observations show them; a wrapper may have changed what is paid.
+        self._shown: Floats32 = np.zeros((batch, self._horizon, self._dim + 1), np.float32)
         self._steps: Indices = np.full((batch, self._horizon), NEVER)
         self._plays: Indices = np.zeros(batch * self._horizon, np.int64)  # in the order of arrival
         self._first: Indices = np.zeros(self._horizon + 2, np.int64)  # among them, at each step
@@ -94,8 +94,8 @@ class Arrivals:
             observations: As the environment shows them, `(B, size)`.
             rewards: Of these plays, `(B,)`.
         """
-        place = slice(2, 2 + self._dim)
-        self._rewards[:, t - 1], self._places[:, t - 1] = rewards, observations[:, place]
+        play = slice(2, 3 + self._dim)
+        self._rewards[:, t - 1], self._shown[:, t - 1] = rewards, observations[:, play]
         arriving = self._plays[self._first[t] : self._first[t + 1]]
         learners, plays = np.divmod(arriving, self._horizon)
         paid, newest = np.zeros(len(rewards)), np.full(len(rewards), -1)
@@ -104,9 +104,7 @@ class Arrivals:
         known = newest >= 0
         shown = observations.copy()
         shown[:, 1] = known
-        shown[:, place] = np.where(known[:, None], self._places[self._rows, newest], 0.0)
-        last = np.where(known, self._rewards[self._rows, newest], 0.0)
-        shown[:, 2 + self._dim] = np.clip(last, -REWARD_LIMIT, REWARD_LIMIT)
+        shown[:, play] = np.where(known[:, None], self._shown[self._rows, newest], 0.0)
         return shown, paid, {"reward": rewards, "arrives": self._steps[:, t - 1].copy()}
 
 
@@ -118,13 +116,13 @@ class DelayedRewards(
     The reward of step t is known at the end of step t + D, D the delay, drawn for each play; with
     the probability `missing` it never is, and neither is one that would come after step T. All is
     drawn at reset, from the seed and the number of the episode alone, from a stream of its own:
-    functions and noise stay those of the bare environment. A wrapper serves every task alike, and
-    agents, which take feedback whenever it comes, need not know of it.
+    functions and noise stay those of the bare environment. A wrapper serves every task alike.
 
     - `reward` is the sum of the rewards that arrive now, 0.0 where there are none, so that a return
       is the sum of what was seen.
     - The observation shows, in the place of the last play, the play whose reward has arrived now,
-      and that reward; of several the newest play. Where nothing has arrived, it shows no last play.
+      and its reward, the task's own, whatever a wrapper inside pays for it; of several the newest
+      play. Where nothing has arrived, it shows no last play.
       So `predict` and `HistoryObservation` (around this wrapper) learn of no reward too early.
     - `info["reward"]` is the reward of the play itself, and `info["arrives"]` the step, counted
       from 1, at the end of which it is known; 0: never. Both are for the harness, as all of `info`:
@@ -152,14 +150,17 @@ class DelayedRewards(
         space = env.observation_space
         self._arrivals = Arrivals(env, space, 1, delay, missing, "DelayedRewards")
         self._generator = np.random.default_rng()
+        self._beside: np.random.Generator | None = None  # the environment's own
 
     def reset(
         self, *, seed: int | None = None, options: Info | None = None
     ) -> tuple[Floats32, Info]:
         """Begin an episode."""
         observation, info = self.env.reset(seed=seed, options=options)
-        if seed is not None:
-            self._generator = own_generator(seed)
+        if self.np_random is not self._beside:  # begun anew, by whoever named a seed
+            self._beside, named = self.np_random, self.unwrapped.np_random_seed
+            if named >= 0:  # else Gymnasium was given a generator, of no seed
+                self._generator = own_generator(named)
         self._arrivals.begin([self._generator])
         return observation, info | single(self._arrivals.before())
 

@@ -74,12 +74,12 @@ def train(options: argparse.Namespace) -> int:
         if options.seconds is not None and not learns:
             rule = f"left out but for {' and '.join(LEARNERS)}"
             reject("seconds", "train", rule, options.seconds)
-        path, last = (train_learner if learns else train_policy)(options)
+        path, kept = (train_learner if learns else train_policy)(options)
     except (ValueError, TypeError, OSError, ImportError, UnknownEnvironment) as error:
         return refused("train", error)
     say(
-        f"Mean regret on held-out episodes after {last['steps']:,} steps: "
-        f"{last['regret']:.0f}, {last['share_of_random']:.0%} of random play's."
+        f"Mean regret on held-out episodes after {kept['steps']:,} steps: "
+        f"{kept['regret']:.0f}, {kept['share_of_random']:.0%} of random play's."
     )
     notes = "" if learns else ", its notes (.json)"
     say(f"Written to {options.out}: {path.name}{notes} and learning curve (.csv)")
@@ -97,14 +97,15 @@ def train_policy(options: argparse.Namespace) -> tuple[Path, dict[str, float]]:
 
 
 def train_learner(options: argparse.Namespace) -> tuple[Path, dict[str, float]]:
-    """Train an agent on the truth; return the same."""
+    """Train an agent on the truth; return its file and the best of its curve, which stays."""
     from wgp_agents.algorithms.learned.weights_file import model_file
     from wgp_agents.training import learner
 
     path = options.out / model_file(options.algo, options.env, options.seed)
     given = {"seed": options.seed, "kwargs": options.env_kwargs}
     budget = {"seconds": options.seconds, "steps": options.steps}
-    return path, learner.train(options.algo, options.env, path, **budget, **given)[-1]
+    curve = learner.train(options.algo, options.env, path, **budget, **given)
+    return path, min(reversed(curve), key=lambda point: point["share_of_random"])
 
 
 def compare(options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ Origin = dict[str, Trace]
 NO_PART = ("_lock", "_made_for")  # of an agent; the latter is its problem once more
 LEFT_OUT = {  # what differs from episode to episode, and how observations are shown, by class
     "BanditProblem": ("norm_bound", "variation_budget"),
-    "Wrapped": ("frames", "shape"),
+    "Wrapped": ("frames", "shape", "late"),
 }
 PLAIN = (str, bool, int, float, np.ndarray, np.generic, Code)
 SAMPLE = 1000  # numbers of an array that are looked at

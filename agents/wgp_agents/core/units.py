@@ -141,6 +141,16 @@ class Units:
             stacklevel,
         )
 
+    def late(self, wrapper: str, stacklevel: int = 4) -> None:
+        """Warn of a wrapper, by its name, that pays the rewards of earlier plays."""
+        if not self._warned:
+            self._warn(
+                f"{wrapper} pays what has arrived, which need not be the reward of this play. Tell "
+                f"{self._owner} by wgp_agents.late_rewards.LateRewards, play by `predict`, or call "
+                "told_on_arrival() of an agent that is told each play's own reward.",
+                stacklevel,
+            )
+
     def told_truth(self, wrapper: str, stacklevel: int = 4) -> None:
         """Warn of a wrapper, by its name, whose rewards are the regret."""
         if not self._warned:

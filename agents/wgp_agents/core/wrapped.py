@@ -54,6 +54,7 @@ BY_NAME = {  # these are of none of the six kinds; what repeats an action sums u
     "RegretReward": REWARDS,
     "VectorRegretReward": REWARDS,
 }
+LATE = "DelayedRewards", "VectorDelayedRewards"  # what is paid may be another play's reward
 RESCALED = "RescaleAction"
 HARMLESS = (  # an agent plays within the box; an observation is flat; its type is looked at
     RESCALED,
@@ -78,6 +79,7 @@ class Wrapped:
         edge: How far actions stay away from both, `(d,)`, so that rounding does not take them out.
         frames: Where wrappers show the last observation, the outermost first.
         shape: The shape of what the outermost wrapper shows of one environment.
+        late: The outermost wrapper that pays rewards late, or ""; "" where they are told apart.
     """
 
     observations: str = ""
@@ -87,6 +89,7 @@ class Wrapped:
     edge: Array | float = 0.0
     frames: tuple[Frame, ...] = ()
     shape: tuple[int, ...] = ()
+    late: str = ""
 
     def outwards(self, actions: Actions) -> Actions:
         """Return actions as the wrapped environment takes them: points `(B, d)` rescaled."""
@@ -165,7 +168,11 @@ def read_wrappers(source: EnvLike, owner: str) -> Wrapped:
     if not observations and any(one != frames[0] for one in frames):
         observations = next(layer.name for layer in layers if layer.frame)
     shown = Wrapped(
-        observations, rewards, frames=frames[0], shape=space_of(source, "observation").shape or ()
+        observations,
+        rewards,
+        frames=frames[0],
+        shape=space_of(source, "observation").shape or (),
+        late=next((layer.name for layer in layers if layer.name in LATE), ""),
     )
     boxes = [next((layer.box for layer in chain if layer.box), None) for chain in chains]
     if any(box != boxes[0] for box in boxes):

@@ -10,8 +10,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wgp_agents.live.arms import Arms
     from wgp_agents.live.bandit import LiveBandit
-    from wgp_agents.live.choices import Arms, Offers
+    from wgp_agents.live.choices import Offers
     from wgp_agents.live.decision import Decision
     from wgp_agents.live.events import Event
     from wgp_agents.live.fleet import LiveBandits
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from wgp_agents.live.storage import open_store
 
 HOMES = {
-    "Arms": "choices",
+    "Arms": "arms",
     "Decision": "decision",
     "Event": "events",
     "Knobs": "knobs",

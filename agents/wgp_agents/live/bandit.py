@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Self, cast, overload
 
-from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
+from wgp_agents.live.arms import Choices
+from wgp_agents.live.choices import CANDIDATES, choices_of
 from wgp_agents.live.decision import Decision, decision_of
-from wgp_agents.live.events import BATCH, Event
+from wgp_agents.live.events import BATCH, Event, told
 from wgp_agents.live.fitting import owner_of_row, rows_to_fit
 from wgp_agents.live.follower import Follower
 from wgp_agents.live.history import answered, history_of
@@ -296,8 +297,7 @@ class LiveBandit(Watched):
                 if history.reward == paid:
                     return
                 reject("reward", "tell", f"{history.reward}, as told before: see `amend`", reward)
-            data: dict[str, Json] = {"reward": paid, "arm": history.asked.data["arm"]}
-            self._follower.append(session, Event("told", history.asked.decision, data, moment))
+            self._follower.append(session, told(history.asked, paid, moment))
 
     def amend(self, decision: str | Decision, reward: float | None) -> None:
         """Put another reward in the place of one that was wrong: as if it had been told so."""
@@ -348,8 +348,7 @@ class LiveBandit(Watched):
         occasion = occasion_of(self._settings, choices, context, None, time, owner)
         index = choices.index(arm, owner)
         asked = self._ask(session, index, occasion, None, {"human": True})
-        data: dict[str, Json] = {"reward": paid, "arm": asked.data["arm"]}
-        self._follower.append(session, Event("told", asked.decision, data, occasion.time))
+        self._follower.append(session, told(asked, paid, occasion.time))
         return str(asked.decision)
 
     def fit(self, log: LogLike) -> int:

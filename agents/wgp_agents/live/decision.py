@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from wgp_agents.live.choices import Arm
+from wgp_agents.live.arms import Arm
 from wgp_agents.live.events import Event
 
 __all__ = ["Decision", "decision_of"]

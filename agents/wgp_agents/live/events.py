@@ -36,6 +36,7 @@ __all__ = [
     "from_text",
     "known_key",
     "numbered",
+    "told",
 ]
 
 Kind = Literal["asked", "told", "amended", "retracted", "arms"]
@@ -70,6 +71,11 @@ class Event:
     key: str | None = None
     seq: int = 0
     at: float = 0.0
+
+
+def told(asked: Event, reward: float | None, time: float | None = None) -> Event:
+    """Return the event that says what a decision paid; None: that will never be known."""
+    return Event("told", asked.decision, {"reward": reward, "arm": asked.data["arm"]}, time)
 
 
 def check_event(event: Event) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from wgp_agents.live.choices import Choices
+from wgp_agents.live.arms import Choices
 from wgp_agents.live.decisions import NO_TIMES, SORTED
 from wgp_agents.live.occasion import time_of
 from wgp_agents.live.past import Row, rows_of_log, table_of

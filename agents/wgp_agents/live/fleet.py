@@ -12,7 +12,8 @@ from typing import Self, cast
 import numpy as np
 
 from wgp_agents.gp.model import Posterior
-from wgp_agents.live.choices import CANDIDATES, Choices, choices_of
+from wgp_agents.live.arms import Choices
+from wgp_agents.live.choices import CANDIDATES, choices_of
 from wgp_agents.live.decision import Decision, decision_of
 from wgp_agents.live.events import BATCH, Event
 from wgp_agents.live.fleet_learner import FleetLearner

@@ -40,10 +40,11 @@ def insight_of(agent: Agent) -> Insight:
         belief = agent.belief()
         scale, drift = float(belief.scale), float(belief.drift)
         age = int(agent.bank.age[0])
+        memory = float(belief.memory) or None  # 0: before the first reward
         if not scale > 0.0:  # before two rewards differ
-            return Insight(float(belief.memory), age)
+            return Insight(memory, age)
         noise = scale * float(np.sqrt(belief.noise_ratio))
-        return Insight(float(belief.memory), age, noise, scale * change_std(drift))
+        return Insight(memory, age, noise, scale * change_std(drift))
     if isinstance(agent, GPAgent):
         discount = float(agent.surrogate.ratios[0, -1])
         if discount < 1.0:

@@ -8,7 +8,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from wgp_agents.live.choices import Choices, Offers
+from wgp_agents.live.arms import Choices
+from wgp_agents.live.choices import Offers
 from wgp_agents.live.events import Event
 from wgp_agents.live.learner import Entry
 from wgp_agents.live.settings import Settings

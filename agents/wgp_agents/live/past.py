@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from wgp_agents.live.choices import Choices
+from wgp_agents.live.arms import Choices
 from wgp_agents.live.decisions import read_table, reader_of
 from wgp_agents.live.evaluation import Method, Replay, replay
 from wgp_agents.live.learner import enough

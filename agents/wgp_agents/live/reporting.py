@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, cast
 import numpy as np
 
 from wgp_agents.gp.model import Posterior
-from wgp_agents.live.choices import Choices
+from wgp_agents.live.arms import Choices
 from wgp_agents.live.events import ENCODE, Event
 from wgp_agents.live.facts import Arm, Change, Choice, Clock, Considered, History, Unit
 from wgp_agents.live.follower import changes

@@ -12,7 +12,8 @@ import numpy as np
 
 from wgp_agents.base import Agent
 from wgp_agents.core.resume import FORMAT, package_version
-from wgp_agents.live.choices import Choices, choices_of
+from wgp_agents.live.arms import Choices
+from wgp_agents.live.choices import choices_of
 from wgp_agents.live.events import as_text, from_text
 from wgp_agents.live.knobs import Knobs
 from wgp_agents.live.rewards import RewardKind, Rewards, Unit

@@ -90,6 +90,21 @@ class PolicyPlayer(Agent, ABC):
         self._fresh = np.ones(batch, bool)
         self._seen = np.zeros(batch, np.int64)
 
+    def _check_plays(self, space: spaces.Space[Action] | None) -> None:
+        """Refuse a model whose observations are of the size of a history, and something else.
+
+        One-hot rows and stacks of frames may be. A history's plays all have the same bounds.
+        """
+        if not isinstance(space, spaces.Box):
+            return
+        plays = (end[1:].reshape(self._history.length, -1) for end in (space.low, space.high))
+        if not all((rows == rows[0]).all() for rows in plays):
+            rule = (
+                f"trained on what HistoryObservation shows, {self._history.length} plays with the "
+                "same bounds; play others by `evaluate`, in the wrappers of their training"
+            )
+            self._refuse(rule, space)
+
     def _refuse(self, rule: str, got: object) -> NoReturn:
         reject(self._parameter, type(self).__name__, rule, got)
 
@@ -216,6 +231,7 @@ class PolicyAgent(PolicyPlayer):
         shape = (self._history.size,)
         if shown is not None and shown.shape != shape:
             self._refuse(f"made for observations of {shape[0]} numbers", shown.shape)
+        self._check_plays(shown)
         space = getattr(self._model, "action_space", None)
         if space is not None and not plays(space, self.problem):
             self._refuse(f"made for the {actions_of(self.problem)} of the problem", space)

@@ -78,6 +78,7 @@ class SB3Agent(PolicyPlayer):
         if self._history.size != size:
             rule = f"trained on observations of {self._history.size} numbers (d = {dim})"
             reject("model", "SB3Agent", rule, shape)
+        self._check_plays(found.observation_space)
 
     def _predict(self, uniform: UniformStreams) -> tuple[NDArray[Any], State | None]:
         shown = self.rows, self.state, self._fresh

@@ -24,6 +24,7 @@ from gymnasium import spaces
 from wgp_agents.algorithms.learned.sb3.embedding import policy_kwargs
 from wgp_agents.algorithms.learned.sb3.notes import brief, default_settings, network_of, refuse
 from wgp_agents.core.zips import plainly_packed
+from wgp_gym.envs.dynamics import REWARD_LIMIT
 
 __all__ = ["MOST_WEIGHTS", "count_weights", "restore"]
 
@@ -85,9 +86,9 @@ def count_weights(algo: str, notes: dict[str, Any]) -> int:
 def untrained(made: Any, algo: str, notes: dict[str, Any]) -> Any:
     """Return a model as the notes have it, with any weights; it cannot be trained."""
     network, dim, arms = network_of(algo, notes), notes["dim"], notes["arms"]
-    size = 1 + network["history"] * (2 + dim)
+    top = np.array([1.0] + [*[1.0] * (1 + dim), REWARD_LIMIT] * network["history"], np.float32)
     model = made(default_settings(algo)["policy"], None, device="cpu", _init_setup_model=False)
-    model.observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+    model.observation_space = spaces.Box(np.where(top > 1, -top, 0), top, dtype=np.float32)
     box = spaces.Box(0.0, 1.0, (dim,), np.float32)
     model.action_space = box if arms is None else spaces.Discrete(arms)
     words = policy_kwargs(dim, network) | ({} if algo == "dqn" else {"ortho_init": False})

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from wgp_gym.problem import BanditProblem
+from wgp_gym.validation import check_float, reject
 
 __all__ = ["NativeVecEnv"]
 
+OWNER = "NativeVecEnv"
 ONE_OBJECT = "The sub-environments of a NativeVecEnv are one object."
 
 
@@ -27,21 +30,27 @@ class NativeVecEnv(VecEnv):
     The next episodes begin in the step that ends the last ones, as stable-baselines3 expects.
 
     Args:
-        envs: Native vector environments of `wgp_gym`, wrapped or not, one for each group.
-        reward_scale: What rewards are divided by, so that a network sees numbers of order one.
+        envs: Native vector environments of `wgp_gym`, wrapped or not, one for each group, of the
+            same spaces, and of the autoreset mode "NextStep" or "Disabled".
+        reward_scale: What rewards are divided by, so that a network sees numbers of order one,
+            above 0.
 
     Attributes:
         problem: What is known of the episodes.
+
+    Raises:
+        ValueError: If the environments are no such ones, or the scale is out of its range.
     """
 
     def __init__(self, envs: Sequence[Any], reward_scale: float = 1.0) -> None:
+        check_groups(envs)
         self._envs = list(envs)  # before the base class, which asks for the render mode
         ends = np.cumsum([env.num_envs for env in envs]).tolist()
         self._parts = [slice(end - env.num_envs, end) for env, end in zip(envs, ends, strict=True)]
         one = envs[0]
         super().__init__(ends[-1], one.single_observation_space, one.single_action_space)
         self.problem: BanditProblem = one.unwrapped.problem
-        self._scale = reward_scale
+        self._scale = check_float("reward_scale", reward_scale, OWNER, 0, closed="right")
         self._actions: NDArray[Any] = np.zeros(0)
         self._seed: int | None = None
         self._first_seed: int | None = None  # that the episodes so far follow from
@@ -158,3 +167,21 @@ class NativeVecEnv(VecEnv):
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """Return no picture."""
         return [None] * self.num_envs
+
+
+def check_groups(envs: Sequence[Any]) -> None:
+    """Raise ValueError unless all are native, of the same spaces, and begin no episode unasked."""
+    if not isinstance(envs, (list, tuple)) or not envs:
+        reject("envs", OWNER, "a list of native vector environments", envs)
+    first = envs[0]
+    for env in envs:
+        native = isinstance(env, VectorEnv) and hasattr(env.unwrapped, "problem")
+        if not native:
+            reject("envs", OWNER, "native vector environments, as make_vec makes them", env)
+        if env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP:
+            # The last observations would be the next episodes' first, which were then left out.
+            reject("envs", OWNER, 'of another autoreset_mode than "SameStep"', env)
+        for name in ("single_observation_space", "single_action_space"):
+            if getattr(env, name) != getattr(first, name):
+                rule = f"of the same {name}, {getattr(first, name)}"
+                reject("envs", OWNER, rule, getattr(env, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -28,6 +29,11 @@ from wgp_gym.wrappers import (
 
 TASK, STEPS = "WGPBandit-Abrupt-v0", 12
 SEEDS = [7, 3, 1000]
+OURS = {
+    "entry_point": "wgp_gym.envs:BanditEnv",
+    "vector_entry_point": "wgp_gym.envs:BanditVectorEnv",
+    "kwargs": gymnasium.spec(TASK).kwargs,
+}
 
 
 def single(**parameters: Any) -> Any:
@@ -83,6 +89,17 @@ def test_every_kind_of_player_and_environment() -> None:
     for mode in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
         batch = make_vector(TASK, 2, horizon=STEPS, autoreset_mode=mode)  # the last seed twice
         check(wgp_agents.evaluate("wgp-ucb", batch, SEEDS), expected)
+
+
+def test_an_id_with_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"import gymnasium\ngymnasium.register('Elsewhere-v0', **{OURS})\n"
+    (tmp_path / "elsewhere_registers.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    name = "elsewhere_registers:Elsewhere-v0"
+    found = wgp_agents.evaluate("igp-ucb", name, SEEDS, horizon=STEPS)
+    same = wgp_agents.evaluate("igp-ucb", TASK, SEEDS, horizon=STEPS)
+    np.testing.assert_array_equal(found.regrets, same.regrets)
+    del gymnasium.registry["Elsewhere-v0"]
 
 
 def test_models() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from benchmark_small import ABRUPT, FAILS, SIX_RUNS, stored, write_toml
+from benchmark_small import ABRUPT, CHANCE, FAILS, SIX_RUNS, stored, write_toml
 
 import wgp_agents
 from wgp_agents import cli
@@ -208,6 +208,24 @@ def test_a_run_reports_and_a_second_call_has_nothing_to_do(
     assert cli.main(["report", str(out), "--format", "figures"]) == 0
     assert list((out / "figures").iterdir())
     assert not (out / "report.md").exists()
+
+
+@pytest.mark.slow
+def test_figures_that_were_drawn_are_drawn_anew_with_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_toml(tmp_path / "small.toml", SIX_RUNS | {"agent": [CHANCE]})
+
+    def _drawn(folder: str, *seeds: str) -> dict[str, bytes]:
+        for number in seeds:
+            more = ["--extend", "--seeds", number, "--out", folder]
+            assert cli.main(["run", "small.toml", "--jobs", "1", *more]) == 0
+            if not (tmp_path / folder / "figures").exists():
+                assert cli.main(["report", folder, "--format", "figures"]) == 0
+        return stored(tmp_path / folder, ".svg")
+
+    monkeypatch.chdir(tmp_path)
+    assert _drawn("grown", "3", "4") == _drawn("whole", "4")
 
 
 def test_a_dry_run_plays_nothing_and_writes_nothing(

@@ -99,6 +99,15 @@ def test_random_play_alone_sets_the_scale_itself(results: Results) -> None:
 
 
 @pytest.mark.slow
+def test_a_slope_of_zero_has_no_sign(tmp_path: Path) -> None:
+    kwargs = {"horizon": 12, "noise_std": [0.1, 1.0], **SMALL}
+    noisy = played(
+        tmp_path, [{"id": "WGPBandit-Abrupt-v0", "kwargs": kwargs}], [{"name": "random"}]
+    )
+    assert legend(growth(noisy, "noise_std")) == ["random: 0.00 [0.00, 0.00]"]
+
+
+@pytest.mark.slow
 def test_a_single_run_has_no_band(tmp_path: Path) -> None:
     kwargs = {"horizon": 12, **SMALL}
     one = played(

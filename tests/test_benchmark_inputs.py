@@ -87,7 +87,7 @@ def test_a_file_may_be_called_as_a_word_of_the_experiment(
     Path("source").write_text(OLD)
     play(on_table("source"), tmp_path / "out")
     Path("source").write_text(NEW)
-    with pytest.raises(ValueError, match="another experiment: source is "):
+    with pytest.raises(ValueError, match="another experiment: the SHA-256 of source is "):
         play(on_table("source"), tmp_path / "out")
 
 

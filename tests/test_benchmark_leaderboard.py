@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -182,6 +183,25 @@ def test_a_stranger_adds_a_row_in_one_file(
         assert row["hindsight"].startswith("fixed: ")
         assert 0.0 < float(row["seconds_per_step"]) < 1.0
     assert (out / "leaderboard.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_an_agent_that_has_played_and_is_gone_is_named(
+    small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "gone_agent.py"
+    file.write_text(OWN, "utf-8")
+    words = ["leaderboard", "--out", str(tmp_path / "board"), "--jobs", "1"]
+    with monkeypatch.context() as path:
+        path.syspath_prepend(tmp_path)
+        assert cli.main([*words, "--agent", "gone_agent:Lazy"]) == 0
+    del sys.modules["gone_agent"]
+    capsys.readouterr()
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert re.search(
+        r"Lazy \(gone_agent:Lazy\) has played in .*abrupt and cannot be made any", said
+    )
 
 
 @pytest.mark.slow

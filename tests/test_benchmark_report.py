@@ -73,6 +73,24 @@ def test_tasks_that_differ_in_a_fixed_kwarg_are_apart(tmp_path: Path) -> None:
     assert "lengthscale=0.5, slope of the logarithms:" in text
 
 
+@pytest.mark.slow
+def test_environments_of_one_name_have_lines_of_their_own(tmp_path: Path) -> None:
+    entries = [
+        {"id": ABRUPT, "name": "both", "kwargs": PLAIN | {"noise_std": [0.1, 1.0]}},
+        {"id": "WGPBandit-Slow-v0", "name": "both", "kwargs": {"noise_std": [0.3, 3.0]}},
+    ]
+    _, made, text = reported({"environment": entries, "agent": [WINDOWS, CHANCE]}, tmp_path)
+    assert [(growth.title, growth.x) for growth in made.growth] == [
+        (f"both ({ABRUPT}): final regret against noise_std", [0.1, 1]),
+        ("both (WGPBandit-Slow-v0): final regret against noise_std", [0.3, 3]),
+    ]
+    for found in made.growth:  # random play does not hear the noise
+        (chance,) = [line.slope for line in found.lines if line.agent == "random"]
+        assert chance is not None
+        np.testing.assert_allclose(chance, 0.0, atol=1e-12)
+    assert "-0.00" not in text
+
+
 def test_a_task_without_regret_is_left_out_of_what_is_divided(tmp_path: Path) -> None:
     kwargs = PLAIN | {"norm_bound": [0.0, 1.0]}
     results, made, text = reported({"environment": [{"id": ABRUPT, "kwargs": kwargs}]}, tmp_path)
@@ -157,6 +175,14 @@ def test_lists_for_learners_and_missing_files_are_found_before_anything_runs() -
     lines = str(caught.value).splitlines()
     assert sum("nothing.csv" in line and "in table" in line for line in lines) == 2
     assert sum("in abrupt: The 'discount' parameter" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize("id", ["CartPole-v1", "MountainCar-v0"])
+def test_what_is_no_bandit_is_found_before_anything_runs(id: str) -> None:
+    here = [{"id": id}]
+    values = {key: value for key, value in SIX_RUNS.items() if key != "horizon"}
+    with pytest.raises(ValueError, match=r"(?s)cannot be run.*bare environment has a `problem`"):
+        check(declare(values | {"environment": here, "agent": [CHANCE]}))
 
 
 def test_an_agent_that_always_fails_leaves_the_others(

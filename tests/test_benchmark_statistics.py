@@ -43,6 +43,14 @@ def test_a_single_run_tells_nothing_of_the_spread() -> None:
     assert np.isnan(error).all()
 
 
+def test_differences_are_of_as_many_runs_and_lists_do_too() -> None:
+    values: Any = [3.0, 5.0]
+    np.testing.assert_array_equal(paired_difference(values, np.array([1.0, 2.0])), [2.5, 0.5])
+    for other in (np.ones(1), np.ones((3, 1)), np.ones(2)):
+        with pytest.raises(ValueError, match="of the shape of 'values'"):
+            paired_difference(np.ones(3), other)
+
+
 def test_pairing_cancels_what_both_sides_share() -> None:
     shared = np.random.default_rng(0).normal(0.0, 100.0, size=50)
     difference = paired_difference(shared + 2.0, shared)

@@ -161,13 +161,11 @@ def made_env(name: str, player: Player, count: int, kwargs: dict[str, Any]) -> A
     width = math.ceil(count / math.ceil(count / MOST_AT_ONCE))
     if isinstance(player, Agent):
         width = player.num_learners
-    native = gymnasium.spec(name).vector_entry_point is not None
-    mode = "vector_entry_point" if native else "sync"
-    one = gymnasium.make_vec(name, num_envs=1, vectorization_mode=mode, **kwargs)
+    one = gymnasium.make_vec(name, num_envs=1, **kwargs)  # natively where it can be
     if width == 1 or not tells_one_kernel(one):
         return one
     one.close()
-    return gymnasium.make_vec(name, num_envs=width, vectorization_mode=mode, **kwargs)
+    return gymnasium.make_vec(name, num_envs=width, **kwargs)
 
 
 def tells_one_kernel(env: Any) -> bool:

@@ -111,7 +111,7 @@ def parsed(found: Any) -> Manifest:
 def differences(old: Manifest, new: Manifest) -> list[str]:
     """Return in what two manifests differ that matters; what can be extended comes last."""
     was, now = old.as_dict(), new.as_dict()
-    found = diff_settings(was["files"], now["files"])
+    found = diff_settings(by_words(was["files"]), by_words(now["files"]))
     found += diff_settings(was["experiment"], now["experiment"], WORDS)
     then, here = old.versions["wgp-gym"], new.versions["wgp-gym"]
     if then != here:
@@ -119,6 +119,11 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
     # Sizes follow from the rest, unless one was edited.
     found = found or diff_settings(was["sizes"], now["sizes"])
     return sorted(found, key=lambda text: text.startswith(EXTENDED))
+
+
+def by_words(files: dict[str, str]) -> dict[str, str]:
+    """Return the digests of files by what a message calls them."""
+    return {f"the SHA-256 of {name}": found for name, found in files.items()}
 
 
 def same_inputs(old: Manifest, new: Manifest) -> bool:

@@ -9,6 +9,7 @@ from wgp_agents.benchmark.cost import estimate
 from wgp_agents.benchmark.experiment import Experiment, TaskSpec, Unit
 from wgp_agents.benchmark.layout import seeds_of
 from wgp_agents.benchmark.rollout import make_vector
+from wgp_agents.core.access import problem_reader
 from wgp_agents.registry import make
 
 __all__ = ["check", "faults_in", "plan"]
@@ -41,6 +42,7 @@ def faults_in(task: TaskSpec, experiment: Experiment) -> Iterator[tuple[str, str
     sizes = (1, 2) if task is first and experiment.seeds > 1 else (1,)
     try:
         envs = [make_vector(task.id, size, **task.kwargs) for size in sizes]
+        problem_reader(envs[0])  # what is no bandit may not even take a seed for each episode
     except MISFITS as error:
         yield from ((one.label, f"{one.label} in {task.name}: {error}") for one in agents)
         return

@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
         code = refused("run", error)
         return ended(failed, out) or code
     say(f"\nWritten to {out}. To read it in Python: load_results({str(out)!r})")
-    return ended(failed, out)
+    code = 0 if options.no_report else renew_figures("run", out, failed)
+    return ended(failed, out) or code
 
 
 def declaration(options: argparse.Namespace) -> dict[str, JSON]:
@@ -177,6 +178,20 @@ def report(options: argparse.Namespace) -> int:
     return drawn("report", lambda: write_figures(results, options.folder / "figures"))
 
 
+def renew_figures(command: str, out: Path, failed: list[Unit]) -> int:
+    """Draw anew what `report --format figures` has drawn before, if it has; return the exit code.
+
+    Older pictures beside new tables would mislead.
+    """
+    from wgp_agents.benchmark.figures import write_figures
+    from wgp_agents.benchmark.results import load_results
+
+    figures = out / "figures"
+    if not figures.is_dir():
+        return 0
+    return drawn(command, lambda: write_figures(load_results(out, partial=bool(failed)), figures))
+
+
 def reproduce(options: argparse.Namespace) -> int:
     """Play Figure 1, print its table, and write its files; return the exit code."""
     from wgp_agents.benchmark.parallel import LostWorker, Workers, begun
@@ -198,6 +213,7 @@ def reproduce(options: argparse.Namespace) -> int:
         say(f"\nWritten to {options.out}: report.html and the tables.")
         pictures = [options.out / f"figure1.{ending}" for ending in ("png", "pdf")]
         code = drawn("reproduce", lambda: keep(*next(figure), options.out), *pictures)
+    code = renew_figures("reproduce", options.out, failed) or code
     return ended(failed, options.out) or code
 
 

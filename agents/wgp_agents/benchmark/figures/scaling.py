@@ -136,6 +136,5 @@ def written(slope: Interval) -> str:
     """Return a slope with its interval, in which no line breaks."""
     if not np.isfinite(slope.value):
         return "none"
-    if not np.isfinite(slope.low):
-        return f"{slope.value:.2f}"
-    return f"{slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}]".replace(" ", "\u00a0")
+    value, low, high = (f"{end:z.2f}" for end in slope)  # zero without a sign
+    return f"{value} [{low}, {high}]".replace(" ", "\u00a0") if np.isfinite(slope.low) else value

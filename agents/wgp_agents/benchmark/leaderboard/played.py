@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,14 +57,19 @@ def play_suite(suite: Suite, own: Sequence[AgentSpec], jobs: int, out: Path) -> 
     took part there before, beside the package's agents, still does.
 
     Raises:
-        ValueError: As `wgp_agents.benchmark.run.run` does, or if an agent can play no task.
+        ValueError: As `wgp_agents.benchmark.run.run` does, if an agent can play no task, or one
+            that took part before cannot be made any more.
     """
     failed: list[Unit] = []
     playing: set[str] = set()
     for contest in CONTESTS:
         folder = folder_of(contest.name, out)
-        agents = fitting(contest, suite, contestants(with_earlier(own, folder)))
-        playing |= {agent.label for agent in agents}
+        before = earlier(folder)
+        new = [agent for agent in own if agent not in before]
+        agents = fitting(contest, suite, contestants([*before, *new]))
+        fit = {agent.label for agent in agents}
+        check_still_there(before, fit, folder)
+        playing |= fit
         failed += run(experiment(contest, suite, agents), folder, Workers(jobs), extend=True)
     for agent in own:
         if agent.label not in playing:
@@ -77,16 +82,25 @@ def folder_of(task: str, out: Path) -> Path:
     return out / slug(task)
 
 
-def with_earlier(own: Sequence[AgentSpec], folder: Path) -> list[AgentSpec]:
-    """Return agents of one's own, and before them those who have played in a folder."""
+def earlier(folder: Path) -> list[AgentSpec]:
+    """Return the agents of one's own that have played in a folder."""
     try:
         there = ResultsFolder.open(folder).experiment.agents
     except ValueError:
-        return list(own)
+        return []
     ours = {agent.label for agent in contestants()}
     others = [agent for agent in there if agent.label not in ours]
-    earlier = [agent for agent in others if not agent.label.startswith(FIXED)]
-    return [*earlier, *(agent for agent in own if agent not in earlier)]
+    return [agent for agent in others if not agent.label.startswith(FIXED)]
+
+
+def check_still_there(before: Sequence[AgentSpec], fit: Collection[str], folder: Path) -> None:
+    """Check that those who took part before are among the labels of those who can play."""
+    for agent in before:
+        if agent.label not in fit:
+            raise ValueError(
+                f"{agent.label} ({agent.name}) has played in {folder} and cannot be made any more. "
+                "Put its module on Python's path as it was then, or choose another folder."
+            )
 
 
 def fitting(contest: Contest, suite: Suite, agents: list[AgentSpec]) -> list[AgentSpec]:

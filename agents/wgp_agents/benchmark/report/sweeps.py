@@ -84,17 +84,19 @@ def growth(
 ) -> list[Growth]:
     """Return how the competitors' final regrets grow with each number that an entry varies."""
     found = []
-    for family in dict.fromkeys(task.seed_name for task in tasks):
-        specs = [task for task in tasks if task.seed_name == family]
+    for family, one in dict.fromkeys((task.seed_name, task.id) for task in tasks):
+        specs = [task for task in tasks if (task.seed_name, task.id) == (family, one)]
+        alone = all(task.id == one for task in tasks if task.seed_name == family)
+        name = family if alone else f"{family} ({one})"
         for kwarg in dict.fromkeys(key for spec in specs for key in spec.settings):
             for rest, points in groups(specs, kwarg):
-                x, names = [value for value, _ in points], [spec.name for _, spec in points]
+                x = [value for value, _ in points]
                 lines = []
                 for label in labels:
-                    places = [(name, label) for name in names]
+                    places = [(spec.name, label) for _, spec in points]
                     steepness = slope(x, [finals[place] for place in places])
                     lines.append(GrowthLine(label, [means[place] for place in places], steepness))
-                title = f"{family}: final regret against {kwarg}"
+                title = f"{name}: final regret against {kwarg}"
                 title = " ".join(filter(None, [title, words(rest)]))
                 found.append(Growth(title, kwarg, x, lines))
     return found

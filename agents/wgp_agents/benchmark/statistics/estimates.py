@@ -52,6 +52,7 @@ class Estimate(NamedTuple):
 
 def estimate(values: Array) -> Estimate:
     """Return mean and standard error over the first axis, `(runs, ...)`."""
+    values = np.asarray(values)
     runs = len(values)
     spread = values.std(axis=0, ddof=1) if runs > 1 else np.full(values.shape[1:], np.nan)
     return Estimate(values.mean(axis=0), spread / np.sqrt(runs))
@@ -62,7 +63,14 @@ def paired_difference(values: Array, reference: Array) -> Estimate:
 
     Both sides must have played the same episodes in the same order: then the episodes' own
     spread cancels.
+
+    Raises:
+        ValueError: If the two are not of one shape.
     """
+    values, reference = np.asarray(values), np.asarray(reference)
+    if values.shape != reference.shape:
+        rule = f"of the shape of 'values', {values.shape}"
+        reject("reference", "paired_difference", rule, reference.shape)
     return estimate(values - reference)
 
 
@@ -127,7 +135,7 @@ def share_of(values: Array, of: Array) -> Array:
     mean = float(np.mean(of))
     if not 0.0 < mean < math.inf:
         reject("of", "share_of", "values of a positive, finite mean", mean)
-    return np.asarray(values / mean)
+    return np.asarray(values) / mean
 
 
 def loglog_slope(

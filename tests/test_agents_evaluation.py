@@ -9,7 +9,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers import FlattenObservation, FrameStackObservation, NormalizeObservation
+from gymnasium.wrappers import (
+    DtypeObservation,
+    FlattenObservation,
+    FrameStackObservation,
+    NormalizeObservation,
+)
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
@@ -237,6 +242,21 @@ def test_what_does_not_fit_a_model_or_an_environment() -> None:
     cart = gymnasium.make("CartPole-v1")
     with pytest.raises(ValueError, match="whose info tells the regret"):
         wgp_agents.evaluate(lambda _: Constant0(), cart, [1])
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # as Gymnasium makes the spaces
+def test_a_model_of_the_same_spaces_in_another_precision() -> None:
+    def _precise() -> Any:
+        return DtypeObservation(single(continuous=True), np.float64)
+
+    model = model_of(single(continuous=True))
+    expected = wgp_agents.evaluate(model, single(continuous=True), SEEDS).regrets
+    np.testing.assert_allclose(wgp_agents.evaluate(model, _precise(), SEEDS).regrets, expected)
+    precise = model_of(_precise())
+    same = [
+        wgp_agents.evaluate(precise, env, SEEDS) for env in (_precise(), single(continuous=True))
+    ]
+    np.testing.assert_allclose(same[0].regrets, same[1].regrets)
 
 
 def model_of(env: Any) -> Any:

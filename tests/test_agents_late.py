@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import gymnasium
@@ -120,14 +121,30 @@ def test_what_is_paid_is_not_told_as_this_plays_reward_unnoticed() -> None:
             env.reset(seed=1)
             agent: Any = wgp_agents.make(name, env)
             agent.reset(1)
-            with pytest.warns(RewardUnits, match="DelayedRewards pays what has arrived"):
-                agent.observe(agent.act(), reward)
-            agent.observe(agent.act(), reward)  # once in its life
             state = agent.state_dict()
+            with pytest.warns(RewardUnits, match="DelayedRewards pays what has arrived") as caught:
+                agent.observe(agent.act(), reward)
+            assert caught[0].filename == __file__
             told = wgp_agents.make(name, env)
             told.told_on_arrival()  # which belongs to no state
             told.load_state_dict(state)
-            told.observe(told.act(), reward)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RewardUnits)
+                agent.observe(agent.act(), reward)  # it warns once in its life
+                told.observe(told.act(), reward)
+
+
+@pytest.mark.parametrize("name", ["wgp-ucb", "adaptive-wgp-ucb", "glr-ucb", "random"])
+def test_who_is_told_right_is_not_warned(name: str) -> None:
+    env = single(task_of(name), delay=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RewardUnits)
+        rollout(wgp_agents.make(name, env), env, 1)
+        wgp_agents.evaluate(name, env, [1])
+        policy = wgp_agents.make(name, env)
+        observation, _ = env.reset(seed=1)
+        for _ in range(5):
+            observation = env.step(policy.predict(observation)[0])[0]
 
 
 def test_nothing_at_all_is_told() -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+import gymnasium
 import numpy as np
 import pandas
 import pytest
@@ -17,6 +18,7 @@ import wgp_agents
 from wgp_agents.algorithms.adaptive.adaptive_wgp_ucb import AdaptiveWGPUCB
 from wgp_agents.live import Arms, Knobs, LiveBandit, LiveBandits, Offers
 from wgp_agents.live import bandit as bandit_module
+from wgp_agents.live.insight import insight_of
 from wgp_agents.live.learner import Entry, Learner, draws_of
 from wgp_agents.live.rewards import Rewards
 from wgp_gym.kernels import Categorical, Empirical, OnColumns, SquaredExponential
@@ -498,6 +500,23 @@ def test_a_change_is_noticed_and_reported() -> None:
     changes = bandit.report().changes
     assert any(80 < change.decision <= 110 for change in changes)
     assert not any(20 < change.decision <= 80 for change in changes)
+
+
+def test_right_after_a_restart_the_memory_is_known_to_be_none() -> None:
+    """It is 0 steps then, as before the first reward, when it is not known."""
+    env = gymnasium.make("WGPBandit-Abrupt-v0")  # f changes at t = 100
+    observation, _ = env.reset(seed=2)
+    agent = wgp_agents.make("adaptive-wgp-ucb", env)
+    agent.reset(2)
+    said = [insight_of(agent)]
+    for _ in range(100):
+        action = agent.act(observation)
+        observation, reward, *_ = env.step(action)
+        agent.observe(action, float(reward))
+        said.append(insight_of(agent))
+    assert said[0].memory is None
+    assert said[1].memory == 1.0
+    assert [one.memory for one in said[1:] if one.age == 0] == [0.0]
 
 
 def test_the_report_is_of_the_last_decision_or_of_a_later_day() -> None:

@@ -318,7 +318,8 @@ class Agent(Policy, ABC):
         """Take it that each reward is told with its own play, though they are paid late.
 
         `wgp_agents.late_rewards.LateRewards` says so; else an agent that was made from an
-        environment in `wgp_gym.wrappers.DelayedRewards` warns at its first `observe`.
+        environment in `wgp_gym.wrappers.DelayedRewards` warns at its first `observe`. It holds
+        until the agent is bound to another one (`bind`).
         """
         self._wrapped = replace(self._wrapped, late="")
 

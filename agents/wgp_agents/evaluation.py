@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from wgp_agents.base import Agent
@@ -219,17 +220,24 @@ def check_spaces(model: Model, env: Any) -> None:
     single = "single_" if isinstance(env, VectorEnv) else ""
     remedy = "put it in the wrappers of its training, as HistoryObservation"
     for kind in ("observation", "action"):
-        trained, space = (
-            getattr(model, f"{kind}_space", None),
-            getattr(env, f"{single}{kind}_space"),
-        )
-        if trained is None or trained == space:
+        trained = getattr(model, f"{kind}_space", None)
+        space = getattr(env, f"{single}{kind}_space")
+        if not isinstance(trained, spaces.Space) or same_space(trained, space):
             continue
         known, found = shown(trained), space
         if trained.shape != space.shape:
             known, found = f"shape {trained.shape}", space.shape
         rule = f"one whose {kind}s are of {known}, as the model was trained on: {remedy}"
         reject("env", "evaluate", rule, found)
+
+
+def same_space(one: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
+    """Tell whether two spaces are the same, in whatever precision their floats are."""
+    if isinstance(one, spaces.Box) and isinstance(other, spaces.Box):
+        alike = one.shape == other.shape and one.dtype.kind == other.dtype.kind
+        ends = (one.low, other.low), (one.high, other.high)
+        return alike and all(np.allclose(*pair) for pair in ends)
+    return bool(one == other)
 
 
 def learned(agent: Agent, env: Any, seeds: list[int]) -> Array:

@@ -40,7 +40,8 @@ def insight_of(agent: Agent) -> Insight:
         belief = agent.belief()
         scale, drift = float(belief.scale), float(belief.drift)
         age = int(agent.bank.age[0])
-        memory = float(belief.memory) or None  # 0: before the first reward
+        # Before the first reward all models are of age 0; later those alone that begin anew.
+        memory = float(belief.memory) if agent.bank.kept.age.any() else None
         if not scale > 0.0:  # before two rewards differ
             return Insight(memory, age)
         noise = scale * float(np.sqrt(belief.noise_ratio))

@@ -34,8 +34,6 @@ from wgp_agents.training.rivals import RIVALS, TASKS, Match
 from wgp_gym.wrappers import VectorHistoryObservation
 
 TASK, EPISODES = "WGPBandit-Abrupt-v0", 3
-pytestmark = pytest.mark.slow
-
 TRAINED = ("ppo", "a2c", "dqn", "recurrent-ppo")
 ON_THE_TRUTH = ("general", "abrupt", "slow", "the gate")
 
@@ -54,6 +52,7 @@ def rows(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_all_files_are_there(results: Path) -> None:
     names = {path.name for path in results.iterdir()}
     expected = {".lock", "compare.png", "summary.csv", "runs.csv", "learning.csv", "models.json"}
@@ -68,6 +67,7 @@ def test_all_files_are_there(results: Path) -> None:
         assert len(played.agents) == len(RIVALS)
 
 
+@pytest.mark.slow
 def test_the_rows_are_what_each_agent_plays_alone(results: Path) -> None:
     found = rows(results, "runs.csv")
     assert len(found) == len(TASKS) * len(RIVALS) * EPISODES
@@ -87,6 +87,7 @@ def test_the_rows_are_what_each_agent_plays_alone(results: Path) -> None:
                 assert float(row["final_regret"]) == pytest.approx(alone, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_summary_follows_from_the_rows(results: Path) -> None:
     finals: dict[tuple[str, str, str], list[float]] = {}
     for row in rows(results, "runs.csv"):
@@ -110,6 +111,7 @@ def test_the_summary_follows_from_the_rows(results: Path) -> None:
         assert (mine == 0).all() == (row["agent"] == "oracle")
 
 
+@pytest.mark.slow
 def test_the_picture_is_drawn_from_the_files(results: Path) -> None:
     regrets, learning = comparison.drawn_from(results, Match())
     for task in TASKS:
@@ -156,6 +158,7 @@ def test_shipped_models_play_fresh_episodes_well(algo: str, task: str) -> None:
         lambda _: gymnasium.make_vec(TASK, 2, vectorization_mode="sync"),
     ],
 )
+@pytest.mark.slow
 def test_the_shipped_model_is_found_for_every_kind_of_environment(wrap: Any) -> None:
     agent = wgp_agents.make("dqn", wrap(gymnasium.make(TASK)))
     agent.reset(0)
@@ -163,6 +166,7 @@ def test_the_shipped_model_is_found_for_every_kind_of_environment(wrap: Any) -> 
 
 
 @pytest.mark.parametrize("kwargs", [{"horizon": 20}, {"noise_std": 5.0}])
+@pytest.mark.slow
 def test_the_shipped_model_is_not_played_where_it_was_not_trained(kwargs: dict[str, Any]) -> None:
     match = "'model' parameter of SB3Agent must be given: the shipped one was trained with T = 500"
     with pytest.raises(ValueError, match=match):
@@ -174,6 +178,7 @@ def test_the_shipped_model_is_not_played_where_it_was_not_trained(kwargs: dict[s
         wgp_agents.make("dqn", box, model=path)
 
 
+@pytest.mark.slow
 def test_models_of_a_folder_are_played_and_another_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +210,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize("fault", ["another model", "no JSON", "another process"])
+@pytest.mark.slow
 def test_what_is_not_of_these_models_is_refused(
     fault: str, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,6 +233,7 @@ def test_what_is_not_of_these_models_is_refused(
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_second_call_plays_what_is_missing_and_writes_the_tables_anew(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +272,7 @@ def test_a_second_call_plays_what_is_missing_and_writes_the_tables_anew(
         (["--episodes", "4"], f"seeds is {EPISODES} there, and 4 here"),
     ],
 )
+@pytest.mark.slow
 def test_other_settings_are_refused_and_overwrite_nothing(
     others: list[str], told: str, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -275,6 +283,7 @@ def test_other_settings_are_refused_and_overwrite_nothing(
     assert contents(results) == before
 
 
+@pytest.mark.slow
 def test_a_folder_of_something_else_is_refused(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,6 +294,7 @@ def test_a_folder_of_something_else_is_refused(
     assert contents(results) == before
 
 
+@pytest.mark.slow
 def test_two_at_once_are_refused(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", "--episodes", str(EPISODES), "--jobs", "1", "--out", str(results)]
     with ResultsFolder.locked(results / TASK):
@@ -292,6 +302,7 @@ def test_two_at_once_are_refused(results: Path, capsys: pytest.CaptureFixture[st
     assert f"Another process is writing to {results / TASK}." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_picture_shows_what_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ test: style .venv/postgres.stamp
 quick-tests: .venv/postgres.stamp
 	$(PYTEST)
 
-# What is slow by nature; then all other tests with every index in a compiled loop checked.
+# What takes over half a second; then all other tests with every index in a compiled loop checked.
 test-slow: .venv/browser.stamp
 	$(PYTEST) -m slow
 	NUMBA_BOUNDSCHECK=1 $(PYTEST)

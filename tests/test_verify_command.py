@@ -112,7 +112,6 @@ def interrupted(quick: bool, seed: int) -> list[Row]:
     raise KeyboardInterrupt
 
 
-@pytest.mark.slow
 def test_an_unexpected_outcome_is_exit_status_1(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,7 +120,6 @@ def test_an_unexpected_outcome_is_exit_status_1(
     assert "Theorem 0           FAIL: 1 <= 0  slack -1" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_an_interrupt_keeps_the_checks_that_are_done(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

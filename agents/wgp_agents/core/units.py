@@ -21,7 +21,7 @@ SYMBOLS = {"noise_scale": "R", "norm_bound": "B", "variation_budget": "B_T"}
 
 
 class RewardUnits(UserWarning):
-    """The rewards are in another unit than the numbers that an agent rests on."""
+    """The rewards are in another unit than the numbers that an agent rests on, late, or the truth."""
 
 
 class RewardBounds(NamedTuple):

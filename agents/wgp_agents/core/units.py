@@ -21,7 +21,7 @@ SYMBOLS = {"noise_scale": "R", "norm_bound": "B", "variation_budget": "B_T"}
 
 
 class RewardUnits(UserWarning):
-    """The rewards are in another unit than the numbers that an agent rests on, late, or the truth."""
+    """Rewards in another unit than the numbers that an agent rests on; late ones, or the truth."""
 
 
 class RewardBounds(NamedTuple):

@@ -134,6 +134,20 @@ def test_what_is_paid_is_not_told_as_this_plays_reward_unnoticed() -> None:
                 told.observe(told.act(), reward)
 
 
+class Never(DelayedRewards):
+    """A wrapper of somebody's own."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env, missing=1.0)
+
+
+def test_a_wrapper_derived_from_it_is_noticed() -> None:
+    agent = wgp_agents.make("igp-ucb", Never(gymnasium.make(ABRUPT, norm_bound=1.0, told="drawn")))
+    agent.reset(1)
+    with pytest.warns(RewardUnits, match="Never pays what has arrived"):
+        agent.observe(agent.act(), 0.0)
+
+
 @pytest.mark.parametrize("name", ["wgp-ucb", "adaptive-wgp-ucb", "glr-ucb", "random"])
 def test_who_is_told_right_is_not_warned(name: str) -> None:
     env = single(task_of(name), delay=2)

@@ -36,6 +36,7 @@ from wgp_gym.wrappers import Frame
 __all__ = ["Wrapped", "read_wrappers"]
 
 ACTIONS, OBSERVATIONS, REWARDS = CHANGES = ("actions", "observations", "rewards")
+LATE = "arrivals"  # what is paid is the task's own, but may be of earlier plays
 SINGLE: tuple[type, ...] = (
     gymnasium.ActionWrapper,
     gymnasium.ObservationWrapper,
@@ -53,8 +54,9 @@ BY_NAME = {  # these are of none of the six kinds; what repeats an action sums u
     "NormalizeReward": REWARDS,
     "RegretReward": REWARDS,
     "VectorRegretReward": REWARDS,
+    "DelayedRewards": LATE,
+    "VectorDelayedRewards": LATE,
 }
-LATE = "DelayedRewards", "VectorDelayedRewards"  # what is paid may be another play's reward
 RESCALED = "RescaleAction"
 HARMLESS = (  # an agent plays within the box; an observation is flat; its type is looked at
     RESCALED,
@@ -158,8 +160,9 @@ def read_wrappers(source: EnvLike, owner: str) -> Wrapped:
         return Wrapped()
     chains = list(chains_of(source))
     layers = [layer for chain in chains for layer in chain]
-    actions, observations, rewards = (
-        next((layer.name for layer in layers if change in layer.changes), "") for change in CHANGES
+    actions, observations, rewards, late = (
+        next((layer.name for layer in layers if change in layer.changes), "")
+        for change in (*CHANGES, LATE)
     )
     if actions:
         rule = "one that plays the actions it is given: take this wrapper off"
@@ -172,7 +175,7 @@ def read_wrappers(source: EnvLike, owner: str) -> Wrapped:
         rewards,
         frames=frames[0],
         shape=space_of(source, "observation").shape or (),
-        late=next((layer.name for layer in layers if layer.name in LATE), ""),
+        late=late,
     )
     boxes = [next((layer.box for layer in chain if layer.box), None) for chain in chains]
     if any(box != boxes[0] for box in boxes):

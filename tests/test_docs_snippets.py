@@ -24,7 +24,7 @@ BLOCK = re.compile(r"^( *)```(python|sh|bash)\n(.*?)^\1```$", re.DOTALL | re.MUL
 READ = {"docs/experiments.md": ("noise", "sensitivity"), "docs/agents.md": ("gp", "linear", "arms")}
 """The experiments whose results a page reads."""
 
-QUICK = ("README.md", "docs/adaptive.md", "docs/learned.md", "docs/theory.md")
+QUICK = ("README.md", "docs/learned.md")
 
 
 def written() -> list[str]:

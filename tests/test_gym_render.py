@@ -29,6 +29,7 @@ def is_picture(image: Any) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_pictures_change_with_play(variant: Variant, make_env: Make) -> None:
     name, parameters = variant
     env = make_env(name, render_mode="rgb_array", horizon=2, **parameters)

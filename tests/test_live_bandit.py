@@ -1139,6 +1139,7 @@ def test_the_report_tells_1_from_its_text() -> None:
     assert [arm.plays for arm in bandit.report().arms] == [2, 3, 4, 1]
 
 
+@pytest.mark.slow
 def test_it_goes_on_in_every_database(database: str) -> None:
     kept, same = live(storage=database, name="espresso"), live(name="espresso")
     for k in range(3):

@@ -128,6 +128,7 @@ def test_unknown_names_and_agents_that_learn_by_acting_are_refused() -> None:
         LiveBandits(Arms(PRICES), ["a", "a"])
 
 
+@pytest.mark.slow
 def test_late_rewards_of_given_up_decisions_count_as_of_now() -> None:
     fleet = LiveBandits(Arms(PRICES), NAMES, lookback=2, agent="wgp-ucb", horizon=100)
     first = fleet.ask()

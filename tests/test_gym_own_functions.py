@@ -11,7 +11,7 @@ from wgp_gym.envs.episode import Episode, linear_episode
 from wgp_gym.envs.laws import Drawable
 from wgp_gym.envs.noise import BernoulliNoise
 from wgp_gym.envs.optimum import grid
-from wgp_gym.kernels import CentredLinear, Empirical, Linear, Matern, SquaredExponential
+from wgp_gym.kernels import Empirical, Linear, Matern, SquaredExponential
 from wgp_gym.rkhs import Functions, expansions, interpolants, linear_functions
 from wgp_gym.schedules import (
     Schedule,
@@ -213,11 +213,10 @@ def test_linear_episodes_rest_at_their_knots() -> None:
     for schedule in (piecewise_linear(9, 4), stays):
         with pytest.raises(ValueError, match=r"'schedule' parameter of linear_episode"):
             linear_episode(schedule, theta, phi)
-    assert CentredLinear().features(np.ones((1, 2))).shape == (1, 2)
 
 
 class Shop(Task):
-    """Arms of which one leaves at half time, whatever else changes when."""
+    """Arms of which another one is missing after each change."""
 
     drawable: ClassVar[Mapping[str, Drawable]] = {"change_points": "times"}
 
@@ -230,15 +229,13 @@ class Shop(Task):
         )
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        values = rng.random((self.schedule.num_knots, 4))
-        values[:, 3] = 0.0
-        there = np.ones((self.horizon, 4), bool)
-        there[self.horizon // 2 :, 3] = False
-        return self.episode(linear_functions(values), available=there)
+        values = rng.uniform(0.1, 1.0, (self.schedule.num_knots, 4))
+        values[np.arange(len(values)), np.arange(len(values)) % 4] = 0.0
+        return self.episode(linear_functions(values), available=values[self.schedule.left] > 0)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_arms_that_leave_where_change_times_are_drawn(seed: int) -> None:
+def test_arms_that_come_and_go_at_change_times_that_are_drawn(seed: int) -> None:
     env = BanditEnv(RandomTask(Shop, change_points="random", change_rate=0.4))
     env.reset(seed=seed)
     last, spent = env.expected_rewards(), 0.0
@@ -246,6 +243,7 @@ def test_arms_that_leave_where_change_times_are_drawn(seed: int) -> None:
         rewards = env.expected_rewards()
         spent += float(np.linalg.norm(rewards - last))
         last = rewards
+        np.testing.assert_array_equal(env.available(), rewards > 0)
         *_, info = env.step(0)
         assert info["optimal_reward"] == rewards.max()
         assert info["variation"] == pytest.approx(spent)

@@ -20,7 +20,7 @@ from wgp_gym.schedules import (
     piecewise_linear,
     position_per_step,
 )
-from wgp_gym.types import Array
+from wgp_gym.types import Array, Floats32
 
 LINE, SE = grid(20, 1), SquaredExponential(0.2)
 LINEAR: dict[str, Any] = {"kernel": Linear(), "domain": grid(4, 2), "contextual": True}
@@ -31,7 +31,7 @@ class Own(Task):
     """A task of any parts, whose episodes a function draws."""
 
     def __init__(self, drawing: Drawing, **given: Any) -> None:
-        usual = {"kernel": SE, "domain": LINE, "schedule": knot_per_step(5)}
+        usual: dict[str, Any] = {"kernel": SE, "domain": LINE, "schedule": knot_per_step(5)}
         super().__init__(**(usual | given))
         self.drawing = drawing
 
@@ -159,7 +159,7 @@ def test_expansions_have_a_coefficient_for_each_centre(name: str) -> None:
     )
 
 
-def with_arms(made: Callable[[Array], Any]) -> Drawing:
+def with_arms(made: Callable[[Floats32], Any]) -> Drawing:
     def drawing(task: Own, rng: np.random.Generator) -> Episode:
         drawn = rng.random((task.horizon, *task.domain.shape), np.float32)
         return task.episode(linear_functions(np.ones((5, 2))), made(drawn))
@@ -170,7 +170,9 @@ def with_arms(made: Callable[[Array], Any]) -> Drawing:
 @pytest.mark.parametrize(
     "made", [lambda x: 3 * x, lambda x: x[1:], lambda x: x * np.nan, lambda x: None]
 )
-def test_arms_that_change_are_those_of_every_step_in_the_box(made: Callable[[Array], Any]) -> None:
+def test_arms_that_change_are_those_of_every_step_in_the_box(
+    made: Callable[[Floats32], Any],
+) -> None:
     with pytest.raises(ValueError, match=r"'arms' parameter of Own\.episode .* \(5, 16, 2\)"):
         BanditEnv(Own(with_arms(made), **LINEAR)).reset(seed=0)
 

@@ -206,7 +206,7 @@ COARSE: dict[str, tuple[dict[str, Any], int, int]] = {
 
 @pytest.mark.parametrize("name", COARSE)
 def test_optimum_beside_a_point_of_a_coarse_grid_that_is_no_peak(make_env: Make, name: str) -> None:
-    """Its neighbour is higher, and on the slope of another maximum: by 1.5 to 3.3 % of |f| lower."""
+    """Its neighbour is higher, on the slope of another maximum, 1.5 to 3.3 % of |f| lower."""
     places, seed, knot = COARSE[name]
     parameters = KERNELS[name][0] | ({"lengthscale": 0.1} if name == "matern-1.5" else {})
     env = make_env("WGPBandit-Abrupt-v0", continuous=True, horizon=10, **places, **parameters)

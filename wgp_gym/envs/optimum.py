@@ -110,7 +110,9 @@ class BoxSearch(Search):
     No point differs from its nearest grid point by more than ||f|| sqrt(2 - 2 k), k the kernel
     between them, so every grid peak that is lower than the best by more than that is left out.
     Where that is much, of a grid that is coarse beside the kernel's length, a maximum may stand
-    beside a point that is no peak, and the highest points are climbed from as well. The search is right to about 1e-12 where f is smooth. The Matern kernel with nu = 0.5 has
+    beside a point that is no peak, and the highest points are climbed from as well.
+
+    The search is right to about 1e-12 where f is smooth. The Matern kernel with nu = 0.5 has
     kinks: in two dimensions a climb may stop on a ridge (in 1 of 40 draws, 0.003 too low).
 
     Args:

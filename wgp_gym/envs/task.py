@@ -223,6 +223,7 @@ class Task(ReadOnlyArrays, ABC):
         owner = f"{type(self).__name__}.episode"
         check_functions(self, functions, owner)
         check_arms(self, arms, functions.values.shape[:-2], owner)
+        self._check_available(available)
         if not (self._kernel_checked or self.contextual):
             check_kernel(self, functions, owner)
             self._kernel_checked = True
@@ -233,7 +234,6 @@ class Task(ReadOnlyArrays, ABC):
         if ends is not None and self.link == "identity" and not self.contextual:
             check_range(self.schedule.along(functions).values, ends, owner)
         if arms is None:
-            self._check_available(available)
             return make_episode(self.schedule, functions, self._search, self.norm_bound, available)
         features = self.kernel.feature_map()
         assert features is not None  # the constructor has refused any other

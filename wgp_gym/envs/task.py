@@ -221,11 +221,14 @@ class Task(ReadOnlyArrays, ABC):
                 not there pay too much.
         """
         owner = f"{type(self).__name__}.episode"
-        check_functions(self, functions, owner)
-        check_arms(self, arms, functions.values.shape[:-2], owner)
+        phi = self.kernel.feature_map() if self.contextual else None
+        count = None if phi is None else phi(self.domain[:1]).shape[-1]
+        check_functions(functions, self.schedule.num_knots, len(self.domain), count, owner)
+        shape = *functions.values.shape[:-2], self.horizon, *self.domain.shape
+        check_arms(arms, shape if self.contextual else None, owner)
         self._check_available(available)
         if not (self._kernel_checked or self.contextual):
-            check_kernel(self, functions, owner)
+            check_kernel(functions, self.kernel, self.domain, owner)
             self._kernel_checked = True
         functions = self.rescaled(functions)
         ends = self.reward_range
@@ -233,12 +236,10 @@ class Task(ReadOnlyArrays, ABC):
             ends = 0.0, 1.0
         if ends is not None and self.link == "identity" and not self.contextual:
             check_range(self.schedule.along(functions).values, ends, owner)
-        if arms is None:
+        if arms is None or phi is None:
             return make_episode(self.schedule, functions, self._search, self.norm_bound, available)
-        features = self.kernel.feature_map()
-        assert features is not None  # the constructor has refused any other
         bound, link = self.norm_bound, self.link
-        return changing_episode(self.schedule, functions, features, arms, bound, link)
+        return changing_episode(self.schedule, functions, phi, arms, bound, link)
 
     def _check_available(self, available: Mask | None) -> None:
         """Raise ValueError unless a masked task says which arms are there, and no other does."""

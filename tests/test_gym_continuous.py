@@ -195,3 +195,28 @@ def test_optimum_of_a_larger_box(make_env: Make, dim: int, points_per_dim: int) 
         best = max(best, -float(found.fun))
     assert info["optimal_reward"] >= best - 1e-9
     assert f(info["optimal_action"])[0] == pytest.approx(info["optimal_reward"], abs=1e-9)
+
+
+COARSE: dict[str, tuple[dict[str, Any], int, int]] = {
+    "matern-2.5": ({"points_per_dim": 5}, 62, 0),
+    "matern-1.5": ({"points_per_dim": 8}, 109, 0),
+    "se": ({"points_per_dim": 5, "dim": 2}, 92, 2),
+}
+
+
+@pytest.mark.parametrize("name", COARSE)
+def test_optimum_beside_a_point_of_a_coarse_grid_that_is_no_peak(make_env: Make, name: str) -> None:
+    """Its neighbour is higher, on the slope of another maximum, 1.5 to 3.3 % of |f| lower."""
+    places, seed, knot = COARSE[name]
+    parameters = KERNELS[name][0] | ({"lengthscale": 0.1} if name == "matern-1.5" else {})
+    env = make_env("WGPBandit-Abrupt-v0", continuous=True, horizon=10, **places, **parameters)
+    env.reset(seed=seed)
+    (episode,) = env.dynamics.episodes
+    domain = env.problem.domain
+    lines = [np.linspace(0, 1, 81)] * domain.shape[1]
+    points = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, domain.shape[1])
+    reference = sklearn_kernels.RBF(0.2) if name == "se" else KERNELS[name][1]
+    if name == "matern-1.5":
+        reference = sklearn_kernels.Matern(0.1, nu=1.5)
+    values = reference(points, domain[episode.centres]) @ episode.coefficients[knot]
+    assert episode.optimal_reward[knot] >= values.max()

@@ -174,7 +174,9 @@ class Functions:
         )
 
 
-def expansions(kernel: Kernel, domain: Array, centres: ArrayLike, coefficients: Array) -> Functions:
+def expansions(
+    kernel: Kernel, domain: Array, centres: ArrayLike, coefficients: ArrayLike
+) -> Functions:
     """Return the functions sum_j coefficients[k, j] k(., x_{centres[j]}).
 
     Args:
@@ -182,9 +184,18 @@ def expansions(kernel: Kernel, domain: Array, centres: ArrayLike, coefficients: 
         domain: Points, `(n, d)`.
         centres: Indices of the centres in the domain, `(M,)`.
         coefficients: `(K, M)`.
+
+    Raises:
+        ValueError: If the centres are no indices, or there is not a coefficient for each.
     """
-    where = np.asarray(centres, np.intp)
-    return Functions(where, coefficients, coefficients @ kernel(domain[where], domain))
+    n, given = len(domain), np.asarray(centres)
+    whole = given.ndim == 1 and (np.issubdtype(given.dtype, np.integer) or not given.size)
+    if not whole or not ((given >= -n) & (given < n)).all():
+        reject("centres", "expansions", f"indices of the domain's {n} points, (M,)", centres)
+    where, weights = given.astype(np.intp), np.asarray(coefficients, float)
+    if weights.ndim != 2 or weights.shape[1] != len(where):
+        reject("coefficients", "expansions", f"an array (K, M) with M = {len(where)}", coefficients)
+    return Functions(where, weights, weights @ kernel(domain[where], domain))
 
 
 def interpolants(values: Array, matrix: Array) -> Functions:

@@ -3,7 +3,7 @@
 A schedule visits U positions in order; at position u the function is
 (1 - weight[u]) F_{left[u]} + weight[u] F_{left[u] + 1}.
 
-Notation: D_k = F_{k+1} - F_k. The step from position u - 1 to u moves f by
+Notation: D_k = F_{k+1} - F_k. The step from position u - 1 to u, or back, moves f by
 near[u] D_{base[u]} + far[u] D_{base[u] + 1}: no step crosses more than one knot.
 """
 
@@ -42,6 +42,10 @@ class Schedule(ReadOnlyArrays):
         weight: How far the position has gone to the next knot, `(U,)`, in [0, 1].
         index: The position of step t, t = 1 .. T, at index t - 1, `(T,)`.
         num_knots: K.
+
+    Raises:
+        ValueError: If a position is no place between two knots or is no step's, or a step goes
+            beyond the next knot.
     """
 
     left: NDArray[np.intp]
@@ -52,6 +56,19 @@ class Schedule(ReadOnlyArrays):
     def __post_init__(self) -> None:
         for name in ("left", "weight", "index"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+        last, moves = self.num_knots - 1, (-1, 0, 1)
+        if not in_turn(self.left, moves) or self.left.min() < 0 or self.left.max() > last:
+            rule = f"knots from 0 to {last}, each the one before it or a neighbour of that"
+            reject("left", "Schedule", rule, self.left)
+        fits = self.weight.shape == self.left.shape
+        most = np.where(self.left < last, 1.0, 0.0)
+        if not fits or not ((self.weight >= 0) & (self.weight <= most)).all():
+            rule = "a number in [0, 1] for each position, 0 at the last knot"
+            reject("weight", "Schedule", rule, self.weight)
+        end = len(self.left) - 1  # what no step meets would count in B and B_T
+        if not in_turn(self.index, (0, 1)) or self.index[0] or self.index[-1] != end:
+            rule = f"positions from 0 to {end}, each the one before it or the next"
+            reject("index", "Schedule", rule, self.index)
 
     @cached_property
     def right(self) -> NDArray[np.intp]:
@@ -119,10 +136,13 @@ class Schedule(ReadOnlyArrays):
     @cached_property
     def steps(self) -> tuple[NDArray[np.intp], Array, Array]:
         """Base, near and far of every step between positions, `(U - 1,)` each."""
-        base = self.left[:-1]
-        crosses = self.left[1:] > base
-        near = np.where(crosses, 1 - self.weight[:-1], np.diff(self.weight))
-        far = np.where(crosses, self.weight[1:], 0.0)
+        start, end = self.left[:-1], self.left[1:]
+        crosses, back = start != end, start > end  # a step back is as long as the one there
+        base = np.minimum(start, end)
+        nearer, farther = (self.weight[:-1], self.weight[1:])
+        nearer, farther = np.where(back, farther, nearer), np.where(back, nearer, farther)
+        near = np.where(crosses, 1 - nearer, np.diff(self.weight))
+        far = np.where(crosses, farther, 0.0)
         return base, near, far
 
     def increments(self, differences: Functions) -> Array:
@@ -142,6 +162,13 @@ class Schedule(ReadOnlyArrays):
             square += far**2 * squares.take(after, -1)
             square += 2 * near * far * cross.take(np.minimum(base, cross.shape[-1] - 1), -1)
         return np.sqrt(np.maximum(from_zero(square), 0.0))
+
+
+def in_turn(places: NDArray[np.intp], moves: tuple[int, ...]) -> bool:
+    """Return whether these are ints, at least one, that go from one to the next by such moves."""
+    if places.ndim != 1 or not len(places) or not np.issubdtype(places.dtype, np.integer):
+        return False
+    return bool(np.isin(np.diff(places), moves).all())
 
 
 def with_zero(values: Array) -> Array:
@@ -182,10 +209,12 @@ def piecewise_linear(horizon: int, num_knots: int = 3) -> Schedule:
     no step meets.
 
     Raises:
-        ValueError: If T is not in [1, 50 million], or there are fewer than 2 knots.
+        ValueError: If T is not in [1, 50 million], there are fewer than 2 knots, or so many that a
+            step would pass one: above T + 1, where T > 1.
     """
     horizon = check_int("horizon", horizon, "piecewise_linear", 1, MAX_NUMBERS)
-    num_knots = check_int("num_knots", num_knots, "piecewise_linear", 2, MAX_NUMBERS)
+    most = MAX_NUMBERS if horizon == 1 else horizon + 1
+    num_knots = check_int("num_knots", num_knots, "piecewise_linear", 2, most)
     position = np.arange(1, horizon + 1) * (num_knots - 1) / horizon
     left = np.minimum(position.astype(np.intp), num_knots - 2)
     return Schedule(left, position - left, np.arange(horizon), num_knots)

@@ -205,7 +205,13 @@ def linear_episode(
         features: phi of the arms, `(n, d)`.
         norm_bound: The bound B where one was asked for.
         link: What the expected reward is of the function.
+
+    Raises:
+        ValueError: If a position is between two knots, or there are others than the first ones.
     """
+    if not schedule.rests or schedule.left[0]:
+        rule = "one whose positions are its knots, as piecewise_constant and knot_per_step have it"
+        reject("schedule", "linear_episode", rule, schedule)
     rewards = linear_rewards(functions.coefficients.take(schedule.left, -2), features, link)
     increments = schedule.increments(functions.differences())
     moved = from_zero(np.abs(np.diff(rewards, axis=-2)).max(axis=-1))
@@ -232,6 +238,8 @@ def changing_episode(
         link: What the expected reward is of the function.
     """
     theta = functions.coefficients.take(schedule.left, -2)
+    if schedule.weight.any():
+        theta = schedule.along(functions).coefficients
     top, best = np.empty(theta.shape[:-1]), np.empty(theta.shape[:-1], np.int64)
     for steps in blocks(0, theta.shape[-2], arms.size // theta.shape[-2]):
         phi = features(arms[..., steps, :, :].astype(float))

@@ -14,7 +14,7 @@ from wgp_gym.envs.path_optimum import maxima_along
 from wgp_gym.kernels import Kernel
 from wgp_gym.rkhs import Functions
 from wgp_gym.schedules import Schedule
-from wgp_gym.types import Actions, Array, Indices
+from wgp_gym.types import Actions, Array, Indices, Mask
 from wgp_gym.validation import check_bool, check_int, reject
 
 __all__ = ["BoxSearch", "PointSearch", "Search", "grid", "number_of_points"]
@@ -24,6 +24,9 @@ MAX_BOX_DIM = 6  # where the search of a box may take 3^6 directions at each ste
 USUAL = {"dim": 1, "points_per_dim": 100}
 BLOCK_NUMBERS = 2**18  # of the climbs that are made at a time, to stay in cache
 SMOOTH = 1.7  # between 2 of smooth functions and the root of 2 at a kink
+COARSE = 0.3  # of a grid's gap: a maximum may then stand beside a point that is no peak,
+MORE = 8  # and so many of the highest points are climbed from, too
+TIE = 1e-9  # of a value: such a climb has ended at the same maximum
 SMALLEST_STEP = 1e-8  # where f is smooth, a value is then right to about its square
 
 
@@ -106,6 +109,9 @@ class BoxSearch(Search):
 
     No point differs from its nearest grid point by more than ||f|| sqrt(2 - 2 k), k the kernel
     between them, so every grid peak that is lower than the best by more than that is left out.
+    Where that is much, of a grid that is coarse beside the kernel's length, a maximum may stand
+    beside a point that is no peak, and the highest points are climbed from as well.
+
     The search is right to about 1e-12 where f is smooth. The Matern kernel with nu = 0.5 has
     kinks: in two dimensions a climb may stop on a ridge (in 1 of 40 draws, 0.003 too low).
 
@@ -147,7 +153,7 @@ class BoxSearch(Search):
             values, points = zip(*alone, strict=True)
             return np.stack(values), np.stack(points)
         centres = np.asfortranarray(self.grid[functions.centres])  # one axis after the other
-        rows, peaks = self._peaks(functions)
+        rows, peaks, added = self._starts(functions)
         numbers = max(len(centres), len(self.directions)) * self.grid.shape[1]
         size = max(BLOCK_NUMBERS // numbers, 1)
         climbed = [
@@ -155,12 +161,12 @@ class BoxSearch(Search):
             for block in (slice(i, i + size) for i in range(0, len(rows), size))
         ]
         value, point = (np.concatenate(one) for one in zip(*climbed, strict=True))
-        order = np.lexsort((-value, rows))
+        order = np.lexsort((-value + TIE * np.abs(value) * added, rows))
         first = order[np.unique(rows[order], return_index=True)[1]]
         return value[first], point[first]
 
-    def _peaks(self, functions: Functions) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the pairs (function, grid point) worth climbing from."""
+    def _starts(self, functions: Functions) -> tuple[Indices, Indices, Mask]:
+        """Return the pairs (function, grid point) worth climbing from, and which are no peaks."""
         from scipy.ndimage import maximum_filter  # slow to import, and needed on a box alone
 
         values = functions.values
@@ -168,8 +174,13 @@ class BoxSearch(Search):
         neighbours = maximum_filter(lattice, size=(1,) + (3,) * len(self.shape), mode="nearest")
         slack = np.sqrt(functions.squared_norms()) * self.gap
         high = values >= (values.max(axis=1) - slack)[:, None]
-        rows, peaks = np.nonzero((lattice == neighbours).reshape(values.shape) & high)
-        return rows, peaks
+        peak = (lattice == neighbours).reshape(values.shape)
+        start = peak
+        if self.gap > COARSE:
+            last = max(values.shape[1] - MORE, 0)
+            start = peak | (values >= np.partition(values, last, axis=1)[:, [last]])
+        rows, points = np.nonzero(start & high)
+        return rows, points, ~peak[rows, points]
 
     def _climb(
         self, coefficients: Array, centres: Array, start: Array

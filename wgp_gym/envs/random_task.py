@@ -138,6 +138,11 @@ class RandomTask(Task):
                 yield self._plain(values | {name: choices[name][end] for name in ranges}, changes)
 
     @property
+    def _by_step(self) -> bool:
+        """Whether a task is told step by step, so that it must know when its functions change."""
+        return self.contextual or self.masked
+
+    @property
     def tells_one_kernel(self) -> bool:
         """Whether learners of different episodes are told the same kernel."""
         return self.told == "law" or self.shares_kernel
@@ -197,7 +202,7 @@ class RandomTask(Task):
         values = tuple(world.values.items())
         if world.knots is None:
             return values
-        return values, world.knots.tobytes() if self.contextual else world.knots[-1]
+        return values, world.knots.tobytes() if self._by_step else world.knots[-1]
 
     def _task(self, world: World) -> Task:
         """Return a task that draws the functions of this world: the latest one, where it does."""
@@ -211,7 +216,7 @@ class RandomTask(Task):
         if world.knots is None:
             return self._plain(world.values, 0)
         steps = np.flatnonzero(np.diff(world.knots)) + 2
-        return self._plain(world.values, steps if self.contextual else len(steps))
+        return self._plain(world.values, steps if self._by_step else len(steps))
 
     def _with_world(self, episode: Episode, world: World) -> Episode:
         """Return an episode with its own noise and change times, told step by step."""
@@ -220,7 +225,7 @@ class RandomTask(Task):
         knots = world.knots
         if knots is None:
             return episode
-        told = () if self.contextual else BY_POSITION  # where each knot is a position so far
+        told = () if self._by_step else BY_POSITION  # where each knot is a position so far
         return replace(
             episode, knots=knots, **{name: getattr(episode, name)[knots] for name in told}
         )

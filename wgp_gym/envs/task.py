@@ -13,9 +13,10 @@ import numpy as np
 
 from wgp_gym.arrays import ReadOnlyArrays, blocks, frozen
 from wgp_gym.envs.batch import join, stack
+from wgp_gym.envs.drawn_functions import check_arms, check_functions, check_kernel, check_range
 from wgp_gym.envs.episode import Episode, changing_episode, make_episode
 from wgp_gym.envs.laws import Drawable
-from wgp_gym.envs.noise import LARGEST, SMALLEST, GaussianNoise, Noise
+from wgp_gym.envs.noise import LARGEST, SMALLEST, BernoulliNoise, GaussianNoise, Noise
 from wgp_gym.envs.optimum import BoxSearch, PointSearch, Search
 from wgp_gym.envs.rescaling import rescale
 from wgp_gym.kernels import Kernel
@@ -61,8 +62,8 @@ class Task(ReadOnlyArrays, ABC):
             by the options of a reset, and how. See `RandomTask`.
 
     Raises:
-        ValueError: If a number is out of its range, the domain of a box is no grid, or the
-            kernel of contextual arms has no features.
+        ValueError: If a number or a point is out of its range, the domain of a box is no grid, or
+            the kernel of contextual arms has no features.
     """
 
     drawable: ClassVar[Mapping[str, Drawable]] = MappingProxyType({})
@@ -104,6 +105,10 @@ class Task(ReadOnlyArrays, ABC):
         self.masked = check_bool("masked", masked, owner)
         if self.masked and (continuous or contextual):
             reject("masked", owner, "False on a box, or where arms are drawn anew", masked)
+        Task.problem(self)  # which refuses what no learner can be told
+        if self.arm_names is not None and len(self.arm_names) != len(self.domain):
+            reject("arm_names", owner, f"one for each of the {len(self.domain)} arms", arm_names)
+        self._kernel_checked = False  # of the first episode
         self._search: Search = BoxSearch(kernel, self.domain) if continuous else PointSearch()
 
     @property
@@ -149,7 +154,12 @@ class Task(ReadOnlyArrays, ABC):
         A task whose arithmetic takes many episodes at once overrides it beside `draw`: see
         `in_blocks`. A subclass that overrides `draw` alone has this one again.
         """
-        return join([stack([self.draw(rng) for rng in generators])])
+        drawn = [self.draw(rng) for rng in generators]
+        for one in drawn:
+            if not isinstance(one, Episode):  # a missing `return` is easily made
+                owner = type(self).__name__
+                reject("draw", owner, "a method that returns an Episode, as self.episode does", one)
+        return join([stack(drawn)])
 
     def draw_episodes(self, stream: Stream) -> Episode:
         """Draw B episodes, all but their noise, from the streams that they take."""
@@ -205,25 +215,31 @@ class Task(ReadOnlyArrays, ABC):
                 one. What the others pay, the functions say: no more than the best that is there.
 
         Raises:
-            ValueError: If there is not one function for each knot, one is not finite, a budget
-                cannot be met, or arms that are not there pay too much.
+            ValueError: If there is not one function for each knot, one is not finite, is none of
+                the task's kernel (the first episode is looked at) or leaves the range of rewards,
+                a budget cannot be met, arms are not given as the task has them, or those that are
+                not there pay too much.
         """
-        knots = self.schedule.num_knots
-        if functions.values.shape[-2] != knots:
-            owner = f"{type(self).__name__}.episode"
-            reject("functions", owner, f"one for each of the {knots} knots", functions.values)
-        finite = np.isfinite(functions.values)
-        if not finite.all():
-            owner = f"{type(self).__name__}.episode"
-            reject("functions", owner, "finite on the domain", functions.values[~finite].item(0))
+        owner = f"{type(self).__name__}.episode"
+        phi = self.kernel.feature_map() if self.contextual else None
+        count = None if phi is None else phi(self.domain[:1]).shape[-1]
+        check_functions(functions, self.schedule.num_knots, len(self.domain), count, owner)
+        shape = *functions.values.shape[:-2], self.horizon, *self.domain.shape
+        check_arms(arms, shape if self.contextual else None, owner)
+        self._check_available(available)
+        if not (self._kernel_checked or self.contextual):
+            check_kernel(functions, self.kernel, self.domain, owner)
+            self._kernel_checked = True
         functions = self.rescaled(functions)
-        if arms is None:
-            self._check_available(available)
+        ends = self.reward_range
+        if ends is None and isinstance(self.noise, BernoulliNoise):
+            ends = 0.0, 1.0
+        if ends is not None and self.link == "identity" and not self.contextual:
+            check_range(self.schedule.along(functions).values, ends, owner)
+        if arms is None or phi is None:
             return make_episode(self.schedule, functions, self._search, self.norm_bound, available)
-        features = self.kernel.feature_map()
-        assert features is not None  # the constructor has refused any other
         bound, link = self.norm_bound, self.link
-        return changing_episode(self.schedule, functions, features, arms, bound, link)
+        return changing_episode(self.schedule, functions, phi, arms, bound, link)
 
     def _check_available(self, available: Mask | None) -> None:
         """Raise ValueError unless a masked task says which arms are there, and no other does."""

@@ -56,8 +56,8 @@ class Schedule(ReadOnlyArrays):
     def __post_init__(self) -> None:
         for name in ("left", "weight", "index"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
-        last, moves = self.num_knots - 1, (-1, 0, 1)
-        if not in_turn(self.left, moves) or self.left.min() < 0 or self.left.max() > last:
+        last = self.num_knots - 1
+        if not in_turn(self.left, -1) or self.left.min() < 0 or self.left.max() > last:
             rule = f"knots from 0 to {last}, each the one before it or a neighbour of that"
             reject("left", "Schedule", rule, self.left)
         fits = self.weight.shape == self.left.shape
@@ -66,7 +66,7 @@ class Schedule(ReadOnlyArrays):
             rule = "a number in [0, 1] for each position, 0 at the last knot"
             reject("weight", "Schedule", rule, self.weight)
         end = len(self.left) - 1  # what no step meets would count in B and B_T
-        if not in_turn(self.index, (0, 1)) or self.index[0] or self.index[-1] != end:
+        if not in_turn(self.index, 0) or self.index[0] or self.index[-1] != end:
             rule = f"positions from 0 to {end}, each the one before it or the next"
             reject("index", "Schedule", rule, self.index)
 
@@ -164,11 +164,12 @@ class Schedule(ReadOnlyArrays):
         return np.sqrt(np.maximum(from_zero(square), 0.0))
 
 
-def in_turn(places: NDArray[np.intp], moves: tuple[int, ...]) -> bool:
-    """Return whether these are ints, at least one, that go from one to the next by such moves."""
+def in_turn(places: NDArray[np.intp], least: int) -> bool:
+    """Return whether these are ints, at least one, each from `least` to 1 above the one before."""
     if places.ndim != 1 or not len(places) or not np.issubdtype(places.dtype, np.integer):
         return False
-    return bool(np.isin(np.diff(places), moves).all())
+    moves = np.diff(places)
+    return not len(moves) or bool(moves.min() >= least and moves.max() <= 1)
 
 
 def with_zero(values: Array) -> Array:

@@ -235,7 +235,7 @@ class Task(ReadOnlyArrays, ABC):
         if ends is None and isinstance(self.noise, BernoulliNoise):
             ends = 0.0, 1.0
         if ends is not None and self.link == "identity" and not self.contextual:
-            check_range(self.schedule.along(functions).values, ends, owner)
+            check_range(functions.values, ends, owner)  # between knots it is between theirs
         if arms is None or phi is None:
             return make_episode(self.schedule, functions, self._search, self.norm_bound, available)
         bound, link = self.norm_bound, self.link

@@ -92,7 +92,7 @@ class Task(ReadOnlyArrays, ABC):
         self.norm_bound = optional_bound("norm_bound", norm_bound, owner)
         self.variation_budget = optional_bound("variation_budget", variation_budget, owner)
         if self.variation_budget and len(schedule.left) == 1:
-            rule = "None or 0 for a task that never changes, or where random changes may be none"
+            rule = "None or 0 where random changes may be none, or for a task that never changes"
             reject("variation_budget", owner, rule, self.variation_budget)
         self.continuous = check_bool("continuous", continuous, owner)
         self.arm_names = None if arm_names is None else list(arm_names)

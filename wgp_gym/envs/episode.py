@@ -237,9 +237,10 @@ def changing_episode(
         norm_bound: The bound B where one was asked for.
         link: What the expected reward is of the function.
     """
-    theta = functions.coefficients.take(schedule.left, -2)
     if schedule.weight.any():
         theta = schedule.along(functions).coefficients
+    else:
+        theta = functions.coefficients.take(schedule.left, -2)
     top, best = np.empty(theta.shape[:-1]), np.empty(theta.shape[:-1], np.int64)
     for steps in blocks(0, theta.shape[-2], arms.size // theta.shape[-2]):
         phi = features(arms[..., steps, :, :].astype(float))
